@@ -111,12 +111,13 @@ class ToolContext(Protocol):
     def ui(self) -> UserInterface | None:
         """The user interface that reaches a person; ``None``: nobody can be asked."""
 
-    async def ask(self, survey: Survey) -> Answers | None:
+    async def ask(self, survey: Survey, *, wait: bool = True) -> Answers | None:
         """Ask a person, and return the answers; ``None``: the person declined, or nobody can be asked.
 
         The question is in the session before a person is asked, if the tool is annotated ``asks``. Where nobody is there then, or
         the process dies while the person thinks, the run waits, and ``resume({call id: ApprovalDecision("allow", answer=...)})``
-        runs the tool again, whose same question has the answers. A tool lets :class:`~skillkit_core.errors.Suspended` pass.
+        runs the tool again, whose same question has the answers. A tool lets :class:`~skillkit_core.errors.Suspended` pass. With
+        ``wait=False`` a run without a user interface does not wait, unless the question waits already.
 
         Raises:
             UsageError: the call is over.

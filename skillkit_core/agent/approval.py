@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from .run import Run
     from .session import Session
 
-__all__ = ["KeptQuestion", "approvers_of", "ask_approvers", "can_wait", "question_id"]
+__all__ = ["KeptQuestion", "approvers_of", "ask_approvers", "call_name", "can_wait"]
 
 NOT_LATER = "an agent inside another run cannot wait for a decision"
 
 
-def question_id(run: Run, call_id: str) -> str:
-    """Return the name of a question: the id of its call, for a nested run with the id of its session in front."""
+def call_name(run: Run, call_id: str) -> str:
+    """Return the name of a call in the outermost session: its id, for a nested run with the id of its session in front."""
     return call_id if run.parent is None else f"{run.session.id}/{call_id}"
 
 
@@ -42,19 +42,23 @@ class KeptQuestion:
     """A question about a call, in the sessions of the run and of the runs above.
 
     Attributes:
-        id: the name of the question.
+        id: the name of the question: that of the call, and of the entry in the session of the run, so that each asking of the
+            same call has a name of its own, and an answer that comes late counts for no other.
         deferrable: the decision can be put off.
     """
 
-    def __init__(self, run: Run, call: SuspendedCall) -> None:
-        self.id = question_id(run, call.id)
+    def __init__(self, run: Run, call: SuspendedCall, asked: str = "") -> None:
+        self._entry = run.session.announce()
+        self.id = asked or f"{call_name(run, call.id)}#{self._entry}"
         self.deferrable = can_wait(run)
         self._run = run
         self._call = call
         self._kept: list[tuple[Session, str]] = [(run.session, call.id)]
 
     async def keep(self, unstarted: Sequence[str]) -> None:
-        """Write the question into the sessions, the run's own first, and begin a sync of each.
+        """Write the question into the sessions, the outermost first, and begin a sync of each.
+
+        A process that dies between two entries leaves no session inside a call that waits while that above it does not.
 
         Args:
             unstarted: the ids of the other calls of the answer that have not started.
@@ -62,20 +66,19 @@ class KeptQuestion:
         if not self.deferrable:
             return
         run, call = self._run, self._call
-        inner = (replace(call, id=self.id),)
-        await self._write(run, call, unstarted)
+        inner = (replace(call, id=call_name(run, call.id), question=self.id),)
+        path = [(run, asked_entry(self.id, call, unstarted, str(run.cwd)), self._entry)]
         while run.parent is not None and run.parent.call is not None:
             call = run.parent.call.call.waits((run.session.id, *call.below), inner)
             run = run.parent.run
-            await self._write(run, call, ())
+            path.append((run, asked_entry(self.id, call, (), str(run.cwd)), run.session.announce()))
             self._kept.append((run.session, call.id))
-
-    async def _write(self, run: Run, call: SuspendedCall, unstarted: Sequence[str]) -> None:
-        await run.session.append("custom", asked_entry(self.id, call, unstarted, str(run.cwd)))
-        run.session.handle.begin_sync()
+        for run, entry, entry_id in reversed(path):
+            await run.session.append("custom", entry, entry_id=entry_id)
+            run.session.handle.begin_sync()
 
     async def resolve(self, decision: ApprovalDecision) -> None:
-        """Write the decision beside the question."""
+        """Write the decision beside the question, in the session of the run first."""
         for session, call_id in self._kept:
             await session.append("custom", resolved_entry(self.id, call_id, decision))
 

@@ -6,12 +6,14 @@ where nobody answers, also when the process dies meanwhile, and the tool that ru
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
 
 from ..contracts.approver import ApprovalDecision
 from ..contracts.session_store import ASKED, RESOLVED, custom_type
-from ..contracts.user_interface import Answers, Deferred, Survey, UserInterface
+from ..contracts.user_interface import Answers, Survey, UserInterface
 from ..errors import Suspended, in_words
 from ..events.types import QuestionAnsweredEvent, QuestionAskedEvent
 from ..frozen import same_json, thaw
@@ -24,58 +26,52 @@ if TYPE_CHECKING:
 
 __all__ = ["ask"]
 
+NOBODY = ApprovalDecision("defer", "nobody is there to answer")
 
-async def ask(run: Run, call: ToolCallRun, ui: UserInterface | None, survey: Survey) -> Answers | None:
-    """Return the answers to ``survey``; see :meth:`~skillkit_core.tools.ToolContext.ask`."""
+
+async def ask(
+    run: Run, call: ToolCallRun, ui: UserInterface | None, survey: Survey, wait: bool, place: int
+) -> Answers | None:
+    """Return the answers to the survey of this place in the call; see :meth:`~skillkit_core.tools.ToolContext.ask`."""
+    if call.resumed and (known := _known(run, call.call.id, place, survey)) is not None:
+        return survey.answer(thaw(known.get("answer") or {})) if known["decision"] == "allow" else None
     waiting = replace(call.suspended(survey_questions(survey)), survey=survey)
-    question = KeptQuestion(run, waiting)
-    if (decided := call.take_decision(survey)) is not None:
-        given = survey.answer(dict(decided.answer or {}))
-        await question.resolve(replace(decided, answer=given))
-        await call.fire(QuestionAnsweredEvent, id=question.id, by=decided.origin, answers=given.to_dict())
-        return given
-    if call.resumed and (kept := _kept(run, call.call.id, survey)) is not None:
-        return kept
+    decided = call.take_decision(survey)
+    question = KeptQuestion(run, waiting, call.question if decided is not None else "")
     can_wait = call.asks and question.deferrable
-    if ui is None and not can_wait:
-        return None
-    if can_wait:
-        await question.keep(call.unstarted)
-    await call.fire(QuestionAskedEvent, id=question.id, survey=survey.to_dict())
-    answers, put_off = None, ui is None
-    if ui is not None:
+    if decided is None:
+        if ui is None and not (can_wait and (wait or call.resumed)):
+            return None
+        if can_wait:
+            await question.keep(call.unstarted)
+        await call.fire(QuestionAskedEvent, id=question.id, survey=survey.to_dict())
         try:
-            answers = await ui.ask(survey)
-        except Deferred:
-            put_off = True
+            decided = NOBODY if ui is None else await ui.decide(question.id, survey)
         except Exception as error:
             if can_wait:
                 await question.resolve(ApprovalDecision("deny", f"the user interface failed: {in_words(error)}"))
             raise
-    if put_off and can_wait:
-        await question.resolve(ApprovalDecision("defer", "nobody is there to answer"))
-        raise Suspended(Suspension("", (waiting,)), run.session.id)
+    answers = survey.answer(dict(decided.answer or {})) if decided.decision == "allow" else None
     if can_wait:
-        declined = ApprovalDecision("deny", "declined")
-        await question.resolve(declined if answers is None else ApprovalDecision("allow", answer=answers))
-    await call.fire(QuestionAnsweredEvent, id=question.id, answers=answers.to_dict() if answers is not None else None)
+        await question.resolve(replace(decided, answer=answers))
+    if can_wait and decided.decision == "defer":
+        raise Suspended(Suspension("", (replace(waiting, question=question.id),)), run.session.id)
+    told = answers.to_dict() if answers is not None else None
+    await call.fire(QuestionAnsweredEvent, id=question.id, by=decided.origin, answers=told)
     return answers
 
 
-def _kept(run: Run, call_id: str, survey: Survey) -> Answers | None:
-    """Return the answers that the call got before its run was cut off; the answer to a secret question is not kept."""
-    if any(question.kind == "secret" for question in survey.questions):
+def _known(run: Run, call_id: str, place: int, survey: Survey) -> Mapping[str, Any] | None:
+    """Return what was decided about the survey of this place before the run was cut off; no answer to a secret is kept."""
+    asked: dict[Any, Any] = {}
+    done = []
+    for entry in reversed(list(takewhile(lambda entry: entry.type != "message", reversed(run.session.path())))):
+        kind, data = custom_type(entry), entry.data
+        if kind == ASKED and data.get("call") == call_id and data.get("survey"):
+            asked[data.get("id")] = thaw(data["survey"])
+        elif kind == RESOLVED and data.get("id") in asked and data.get("decision") != "defer":
+            done.append((asked[data["id"]], data))
+    secret = any(question.kind == "secret" for question in survey.questions)
+    if secret or len(done) <= place or not same_json(done[place][0], run.redact(survey.to_dict())):
         return None
-    told, decision = run.redact(survey.to_dict()), None
-    for entry in reversed(run.session.path()):
-        if entry.type == "message":
-            break
-        if entry.data.get("call") != call_id:
-            continue
-        if custom_type(entry) == RESOLVED:
-            decision = decision or entry.data
-        elif custom_type(entry) == ASKED:
-            if decision is not None and same_json(thaw(entry.data.get("survey")), told):
-                return survey.answer(thaw(decision.get("answer") or {})) if decision["decision"] == "allow" else None
-            decision = None
-    return None
+    return done[place][1]

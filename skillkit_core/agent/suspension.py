@@ -39,6 +39,7 @@ class SuspendedCall:
         below: the sessions of the agents in the call that wait, that of the agent which the call started first.
         inner: the calls of these agents that wait for a decision; their ids have the id of their session in front.
         survey: what the tool asks a person; the decision has the answers.
+        question: the name under which somebody was asked last; empty: nobody was.
     """
 
     id: str
@@ -50,6 +51,7 @@ class SuspendedCall:
     below: tuple[str, ...] = ()
     inner: tuple[SuspendedCall, ...] = ()
     survey: Survey | None = None
+    question: str = ""
 
     @property
     def own_questions(self) -> tuple[Question, ...]:
@@ -71,6 +73,8 @@ class SuspendedCall:
             told["allowed"] = [asdict(q) for q in self.allowed]
         if self.survey is not None:
             told["survey"] = self.survey.to_dict()
+        if self.question:
+            told["question"] = self.question
         if self.inner:
             told |= {"below": list(self.below), "inner": [call.to_dict() for call in self.inner]}
         return told
@@ -88,6 +92,7 @@ class SuspendedCall:
             tuple(data.get("below", ())),
             tuple(map(cls.from_dict, data.get("inner", ()))),
             Survey.from_dict(thaw(data["survey"])) if data.get("survey") else None,
+            data.get("question", ""),
         )
 
 
@@ -161,7 +166,8 @@ def _asked_calls(
     calls: Sequence[ToolCall],
 ) -> tuple[SuspendedCall, ...]:
     """Return the calls about which somebody was asked when the process ended, and those that had not started then."""
-    found = {e.data["call"]: SuspendedCall.from_dict({**e.data, "id": e.data["call"]}) for e in reversed(asked)}
+    about = [{**entry.data, "id": entry.data["call"], "question": entry.data["id"]} for entry in reversed(asked)]
+    found = {call["id"]: SuspendedCall.from_dict(call) for call in about}
     # a question that was put off says nothing of the other calls, which have gone on since
     unstarted = asked[0].data.get("unstarted", ()) if asked[0].data["id"] not in decided else ()
     waiting = []
@@ -184,7 +190,7 @@ def asked_entry(question_id: str, call: SuspendedCall, unstarted: Sequence[str],
         unstarted: the ids of the other calls of the answer that have not started.
         cwd: the workspace in which the call would run.
     """
-    about = {**call.to_dict(), "id": question_id, "call": call.id}
+    about = {**replace(call, question="").to_dict(), "id": question_id, "call": call.id}
     return {"custom_type": ASKED, **about, "unstarted": list(unstarted), "cwd": cwd}
 
 
@@ -299,6 +305,8 @@ def _named(name: str, suspension: Suspension | None) -> list[str]:
     for call in calls:
         if call.id == name:
             return [waiting.id for waiting in call.waiting]
+    if asked := [waiting.id for call in calls for waiting in call.waiting if waiting.question == name]:
+        return asked
     inner = [waiting.id for call in calls for waiting in call.inner]
     tails = [one for one in inner if one.rpartition("/")[2] == name]
     return [name] if name in inner else tails if len(tails) == 1 else []

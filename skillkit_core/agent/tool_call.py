@@ -45,7 +45,7 @@ from ..messages import (
 )
 from ..models import BUCKETS, TokenUsage
 from ..tools import Tool, ToolOutput, checked, plain_details
-from .approval import KeptQuestion, approvers_of, ask_approvers, question_id
+from .approval import KeptQuestion, approvers_of, ask_approvers, call_name
 from .around import wrapped
 from .asking import ask
 from .containment import run_in_thread
@@ -76,12 +76,13 @@ class ToolCallRun:
         deferred: the questions that wait for a decision; ``None``: the call does not wait.
         terminate: the call agrees that the run ends after the batch.
         unstarted: the ids of the other calls of the answer that have not started when the call runs.
+        question: the name under which somebody was asked about the call last.
     """
 
     __slots__ = (
         "_allowed", "_answer", "_below", "_bus", "_ctx", "_decided", "_ended", "_find", "_guards", "_index", "_inner", "_of",
         "_run", "_started", "_stored", "_substitute", "_survey", "_tool", "_updates", "args", "call", "decisions",
-        "deferred", "result", "terminate", "unstarted",
+        "deferred", "question", "result", "terminate", "unstarted",
     )  # fmt: skip
 
     def __init__(
@@ -105,6 +106,7 @@ class ToolCallRun:
         self._updates = updates
         self._stored = resume.stored(call.id)
         self.decisions = resume.decisions
+        self.question = self._stored.question if self._stored is not None else ""
         self._below: tuple[str, ...] = ()
         self._inner: tuple[SuspendedCall, ...] = ()
         self._answer: Mapping[str, Any] | None = None
@@ -234,6 +236,7 @@ class ToolCallRun:
         run = self._run
         approvers = await approvers_of(run)
         kept = KeptQuestion(run, self.suspended(tuple(questions)))
+        self.question = kept.id
         if approvers:
             await kept.keep([other.call.id for other in others if other is not self and other.result is None])
         args, path, known = copied(self.args), run.agent.events.agent_path, (kept.id, kept.deferrable)
@@ -257,7 +260,7 @@ class ToolCallRun:
             await kept.resolve(answer)
         await self._fire(
             ApprovalResolvedEvent,
-            id=question_id(self._run, self.call.id),
+            id=self.question or call_name(self._run, self.call.id),
             questions=tuple(q.text for q in questions),
             decision=answer.decision,
             reason=answer.reason,
@@ -300,17 +303,8 @@ class ToolCallRun:
         """Return what the session keeps of a call that waits."""
         args, stored = self.args or self.call.args or EMPTY, self._stored
         redacted = self._run.redact(args) is not args or (stored is not None and stored.redacted)
-        return SuspendedCall(
-            self.call.id,
-            self.call.name,
-            args,
-            questions,
-            redacted,
-            self._allowed,
-            self._below,
-            self._inner,
-            self._survey,
-        )
+        kept = (redacted, self._allowed, self._below, self._inner, self._survey, self.question)
+        return SuspendedCall(self.call.id, self.call.name, args, questions, *kept)
 
     async def deny(self, answer: ApprovalDecision) -> None:
         """Give the call the outcome ``denied``."""
@@ -390,12 +384,13 @@ class ToolCallRun:
         return replace(self.suspended(questions), below=below, inner=inner)
 
     async def _wait_below(self, waiting: Suspended) -> None:
-        """Let the call wait with the agent inside the call; emit ``tool_execution_end`` for this attempt."""
+        """Let the call wait with its survey, or with the agent inside the call; emit ``tool_execution_end`` for this attempt."""
         if self.result is not None:
             return
         session, calls = waiting.session_id, waiting.suspension.calls
         if session == self._run.session.id:
-            await self._wait_with(calls[0])
+            self.deferred, self._survey, self.question = calls[0].questions, calls[0].survey, calls[0].question
+            await self._end_attempt()
             return
         asked = [call for call in calls if call.questions]
         self._below = (session, *(below for call in asked for below in call.below))
@@ -405,11 +400,6 @@ class ToolCallRun:
             for inner in call.waiting
         )
         self.deferred = tuple(question for call in asked for question in call.questions)
-        await self._end_attempt()
-
-    async def _wait_with(self, call: SuspendedCall) -> None:
-        """Let the call wait with the survey of its tool."""
-        self.deferred, self._survey = call.questions, call.survey
         await self._end_attempt()
 
     async def _end_attempt(self) -> None:
@@ -427,13 +417,8 @@ class ToolCallRun:
 
     @property
     def resumed(self) -> bool:
-        """True when the call waited for a decision in an earlier run."""
-        return self._stored is not None
-
-    @property
-    def question_id(self) -> str:
-        """The name of a question about the call."""
-        return question_id(self._run, self.call.id)
+        """True when the call waited with a survey in an earlier run."""
+        return self._stored is not None and self._stored.survey is not None
 
     def take_decision(self, survey: Survey) -> ApprovalDecision | None:
         """Return, once, the decision about the survey with which the call waited, if it is this one."""
@@ -574,7 +559,7 @@ class CallContext:
     """The context of a running tool (:class:`~skillkit_core.tools.ToolContext`)."""
 
     __slots__ = (
-        "_call", "_n", "_nested", "_updates", "agent", "agent_path", "answer", "cwd", "run_id", "session_id", "settled",
+        "_asked", "_call", "_n", "_nested", "_updates", "agent", "agent_path", "answer", "cwd", "run_id", "session_id", "settled",
         "signal", "tool_call_id", "tool_name", "ui",
     )  # fmt: skip
 
@@ -600,7 +585,7 @@ class CallContext:
         self.settled = False
         self._nested = TokenUsage()
         self._updates = updates
-        self._n = 0
+        self._n = self._asked = 0
 
     async def complete(self, messages: Sequence[AgentMessage], **asked: Any) -> AssistantMessage:
         """Ask a model once; the usage of the answer is in the books already if the tool reports it, too."""
@@ -610,10 +595,10 @@ class CallContext:
         self.add_nested(answer.usage)
         return answer
 
-    async def ask(self, survey: Survey) -> Answers | None:
+    async def ask(self, survey: Survey, *, wait: bool = True) -> Answers | None:
         """Ask a person; see :meth:`~skillkit_core.tools.ToolContext.ask`."""
-        call = self.call
-        return await ask(call.run, call, self.ui, survey)
+        call, self._asked = self.call, self._asked + 1
+        return await ask(call.run, call, self.ui, survey, wait, self._asked - 1)
 
     def on_output(self, output: str, stream: Literal["stdout", "stderr"] = "stdout") -> None:
         """Emit output of the tool as ``tool_execution_update``; do nothing once the call has its result."""

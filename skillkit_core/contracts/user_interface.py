@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from ..errors import SkillKitError, UsageError
 from ..fields import check_fields
 from ..frozen import EMPTY, FrozenDict
+from .approver import ApprovalDecision
 
 __all__ = [
     "AnswerValue", "Answers", "Deferred", "NoticeLevel", "QuestionKind", "Survey", "SurveyOption", "SurveyQuestion",
@@ -144,8 +145,7 @@ class Survey:
         """
         answers: dict[str, AnswerValue] = {}
         for question in self.questions:
-            value = given.get(question.id)
-            value = question.default if value is None else value
+            value = question.default if given.get(question.id) is None else given[question.id]
             if value is None:
                 if question.required:
                     raise UsageError(f"question {question.id!r} has no answer")
@@ -164,9 +164,7 @@ class Survey:
         for q in self.questions:
             told: dict[str, Any] = {"id": q.id, "text": q.text, "kind": q.kind, "required": q.required}
             if q.options:
-                told["options"] = [
-                    {"label": o.label, "description": o.description, "value": o.value} for o in q.options
-                ]
+                told["options"] = [asdict(option) for option in q.options]
             if q.default is not None:
                 told["default"] = list(q.default) if isinstance(q.default, tuple) else q.default
             questions.append(told)
@@ -232,11 +230,7 @@ class Answers(Mapping[str, AnswerValue]):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Answers:
-        """Return the answers that :meth:`to_dict` wrote.
-
-        Raises:
-            UsageError: ``data`` are no answers.
-        """
+        """Return the answers that :meth:`to_dict` wrote; raise :class:`UsageError` for other data."""
         return cls(data)
 
 
@@ -254,9 +248,16 @@ class UserInterface(ABC):
         The call is cancelled when the run is aborted. Then remove the survey.
 
         Raises:
-            Deferred: nobody is there to answer. The survey waits in the session where the tool can wait
-                (:meth:`ToolContext.ask`), and has no answer otherwise.
+            Deferred: nobody is there to answer; :meth:`ToolContext.ask` says what comes of it.
         """
+
+    async def decide(self, question: str, survey: Survey) -> ApprovalDecision:
+        """Ask the survey of a tool call, which is kept as ``question``; return what came of it, and from whom, if known."""
+        try:
+            answers = await self.ask(survey)
+        except Deferred as error:
+            return ApprovalDecision("defer", error.message)
+        return ApprovalDecision("deny", "declined") if answers is None else ApprovalDecision("allow", answer=answers)
 
     @abstractmethod
     async def notify(self, text: str, level: NoticeLevel = "info") -> None:

@@ -528,7 +528,7 @@ class ApprovalRequestEvent(ToolEvent):
     The question is in the session already, where the run can wait for it.
 
     Attributes:
-        id: the name of the question: the id of the call, for a nested run with the id of its session in front.
+        id: the name of the question, another one each time that somebody is asked about the call.
         args: arguments that would run.
         questions: what the guards ask, as a person reads it.
         asked: the questions themselves, with plugin, key and rule.
@@ -578,7 +578,7 @@ class QuestionAskedEvent(ToolEvent):
     The question is in the session already, where the run can wait for it.
 
     Attributes:
-        id: the name of the question: the id of the call, for a nested run with the id of its session in front.
+        id: the name of the question, another one each time that somebody is asked about the call.
         args: arguments with which the tool runs.
         survey: the questions, as :meth:`Survey.to_dict` tells them.
     """

@@ -45,6 +45,7 @@ class House:
         register(Tool("pay", "Pay.", self.pay, number))
         register(Tool("linger", "Wait.", self.linger, number))
         register(Tool("where", "Ask.", self.where, number))
+        register(Tool("travel", "Ask first, and book then.", self.travel, number, annotations={"asks": True}))
         register(Tool("delegate", "Ask another agent.", self.delegate, number))
 
     def pay(self, args, ctx):
@@ -59,6 +60,13 @@ class House:
     async def where(self, args, ctx):
         answers = await ctx.ui.ask(Survey("A journey", "", (SurveyQuestion("city", "Where to?"),)))
         return "nowhere" if answers is None else f"to {answers['city']}"
+
+    async def travel(self, args, ctx):
+        answers = await ctx.ask(Survey("A journey", "", (SurveyQuestion("city", f"Where to, {args['n']}?"),)))
+        if answers is None:
+            return "stayed"
+        self.paid.append(answers["city"])
+        return f"booked {answers['city']}"
 
     async def delegate(self, args, ctx):
         async with AgentRunner(AgentConfig(provider="obeys")) as agent:
@@ -243,6 +251,101 @@ def test_a_survey_is_answered_by_any_client_and_a_wrong_answer_is_refused(lives)
                     await live.answer(question["id"], {"town": "Rome", "city": "Rome"}, ANNA)
                 assert await live.answer(question["id"], {"city": "Oslo"}, ANNA) == "taken"
                 assert text_in(await until(client, "agent_settled")).endswith("to Oslo")
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("given", "said"), [({"city": "Oslo"}, "booked Oslo"), (None, "stayed")])
+def test_the_survey_of_a_tool_is_one_question_and_its_answer_names_who_gave_it(lives, given, said):
+    async def main():
+        async with lives() as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            async with live.attach() as client:
+                await live.say("travel 1", origin=ANNA)
+                found = await until(client, "question")
+                question = found[-1].data["question"]
+                asked = [m.data["event"] for m in found if seen(m) == "question_asked"]
+                assert [event["id"] for event in asked] == [question["id"]]
+                assert [w.question["id"] for w in await all_of.inbox()] == [question["id"]]
+                assert [q["id"] for q in live.snapshot().data["questions"]] == [question["id"]]
+                assert await live.answer(question["id"], given, BERT) == "taken"
+                found = await until(client, "agent_settled")
+                answered = [m.data["event"] for m in found if m.type == "event" and seen(m) == "question_answered"]
+                assert [(event["id"], event["by"]["id"]) for event in answered] == [(question["id"], "bert")]
+                told = [m.data for m in found if m.type == "question_answered"]
+                assert [data["by"]["id"] for data in told] == ["bert"]
+                assert text_in(found).endswith(said)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("given", "booked"), [({"city": "Oslo"}, ["Oslo"]), (None, [])])
+def test_the_survey_of_a_tool_that_nobody_is_there_to_answer_waits_in_the_session(lives, house, given, booked):
+    async def main():
+        async with lives(clock=VirtualClock(), idle=10_000) as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            async with live.attach() as client:
+                await live.say("travel 1", origin=ANNA)
+                old = (await until(client, "question"))[-1].data["question"]
+            await live.agent.wait_idle()
+            assert live.state == "suspended" and house.paid == []
+            (waiting,) = await all_of.inbox()
+            assert waiting.question["kind"] == "survey" and waiting.question["survey"] == old["survey"]
+            await live.aclose()
+            live = await all_of.open(live.id, origin=BERT, config=CONFIG)
+            async with live.attach() as client:
+                (question,) = (await until(client, "snapshot"))[0].data["questions"]
+                with pytest.raises(UsageError, match="no question 'town'"):
+                    await live.answer(question["id"], {"town": "Rome", "city": "Rome"}, BERT)
+                with pytest.raises(UsageError, match="mapping"):
+                    await live.answer(question["id"], ApprovalDecision("allow"), BERT)
+                assert await live.answer(question["id"], given, BERT) == "taken"
+                assert await live.answer(question["id"], {"city": "Rome"}, ANNA) == "late"
+                found = await until(client, "agent_settled")
+            events = [m.data["event"] for m in found if m.type == "event" and seen(m) == "question_answered"]
+            assert [event["by"]["id"] for event in events] == (["bert"] if given else [])
+            assert house.paid == booked and await all_of.inbox() == []
+
+    asyncio.run(main())
+
+
+def test_two_surveys_that_wait_are_answered_by_two_people_at_once(lives, house):
+    async def main():
+        async with lives(clock=VirtualClock(), idle=10_000) as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            async with live.attach() as client:
+                await live.say("travel 1 2", origin=ANNA)
+                await until(client, "question")
+            await live.agent.wait_idle()
+            one, two = (question["id"] for question in live.waiting())
+            async with live.attach() as client:
+                answers = [live.answer(one, {"city": "Oslo"}, ANNA), live.answer(two, {"city": "Rome"}, BERT)]
+                assert await asyncio.gather(*answers) == ["taken", "taken"]
+                await until(client, "agent_settled")
+            assert sorted(house.paid) == ["Oslo", "Rome"] and live.state == "idle"
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("tool", ["pay", "travel"])
+def test_an_answer_to_a_question_that_was_asked_again_meanwhile_does_not_count(lives, house, tool):
+    async def main():
+        async with lives(clock=VirtualClock(), idle=10_000) as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            async with live.attach() as client:
+                await live.say(f"{tool} 1 2", origin=ANNA)
+                await until(client, "question")
+            await live.agent.wait_idle()
+            one, two = (question["id"] for question in live.waiting())
+            answer = ApprovalDecision("allow") if tool == "pay" else {"city": "Rome"}
+            async with live.attach() as client:
+                await until(client, "snapshot")
+                assert await live.answer(one, answer, ANNA) == "taken"
+                again = (await until(client, "question"))[-1].data["question"]["id"]
+                assert again != two and await live.answer(two, answer, BERT) == "unknown"
+                assert await live.answer(again, answer, BERT) == "taken"
+                await until(client, "agent_settled")
+            assert sorted(house.paid) == ([1, 2] if tool == "pay" else ["Rome", "Rome"])
 
     asyncio.run(main())
 

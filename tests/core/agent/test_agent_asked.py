@@ -201,12 +201,14 @@ def test_the_question_is_kept_before_anybody_is_asked_and_the_answer_beside_it(
         ((request, waiting, before),) = seen
         assert before == ["approval_asked"] and [c.id for c in waiting.calls] == ["B"]
         asked, resolved = (e.data for e in agent.session.entries if e.type == "custom")
-        assert (asked["id"], asked["call"], asked["args"]) == ("B", "B", {"n": 2, "ask": True})
+        assert (asked["call"], asked["args"]) == ("B", {"n": 2, "ask": True})
+        entry = next(e for e in agent.session.entries if e.type == "custom")
+        assert asked["id"] == f"B#{entry.id}", "each asking has a name of its own"
         assert asked["questions"][0]["text"] == "run 2?"
-        assert (resolved["id"], resolved["decision"], resolved["reason"]) == ("B", decision, "because")
+        assert (resolved["id"], resolved["decision"], resolved["reason"]) == (asked["id"], decision, "because")
         assert resolved["origin"] == PHONE.to_dict()
         event = agent.seen.one("approval_request")
-        assert event.id == request.id == agent.seen.one("approval_resolved").id == "B"
+        assert event.id == request.id == agent.seen.one("approval_resolved").id == asked["id"]
         assert event.asked == (Question("run 2?", None, "acting"),)
         assert event.rememberable and event.deferrable and request.rememberable and request.deferrable
         assert (agent.suspension is not None) == (decision == "defer")

@@ -149,7 +149,7 @@ def test_the_run_above_waits_and_its_brackets_balance(tmp_path: Path, go: Callab
         agent = await team.agent()
         assert (await agent.chat("go")).outcome == "suspended"
         (request,) = team.approver.asked
-        assert request.deferrable and request.id == agent.suspension.calls[0].inner[0].id
+        assert request.deferrable and request.id == agent.suspension.calls[0].inner[0].question
         assert team.errors[0].session_id == agent.suspension.calls[0].below[0]
         ends = [(e.tool_name, str(e.outcome)) for e in agent.seen.of("tool_execution_end")]
         assert ends == [("delegate", "suspended")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from collections.abc import Callable
@@ -125,8 +126,8 @@ def test_a_survey_is_in_the_session_before_a_person_is_asked(desk: Desk, go: Cal
         assert (await agent.chat("go")).outcome == "completed"
         assert seen == [["Journey"], ["question_asked"]] and desk.did == ["Oslo"]
         asked, answered = desk.events
-        assert (asked.id, asked.survey["questions"][0]["text"]) == ("A", "Where to?")
-        assert (answered.type, answered.id, dict(answered.answers)) == ("question_answered", "A", {"city": "Oslo"})
+        assert (asked.id.partition("#")[0], asked.survey["questions"][0]["text"]) == ("A", "Where to?")
+        assert (answered.type, answered.id, dict(answered.answers)) == ("question_answered", asked.id, {"city": "Oslo"})
         assert agent.suspension is None and not suspended_at_end(reversed(agent.session.entries))
 
     go(main())
@@ -297,5 +298,150 @@ def test_a_survey_of_a_nested_agent_suspends_the_path_above_it(desk: Desk, go: C
             await again.resume({inner.id: ApprovalDecision("allow", answer={"town": "x", "city": "y"})})
         await again.resume({inner.id: ApprovalDecision("allow", answer={"city": "Oslo"})})
         assert desk.did == ["Oslo"] and results(again) == [("ok", "fine")]
+
+    go(main())
+
+
+class Two(UserInterface):
+    """Dies when two surveys are open."""
+
+    def __init__(self) -> None:
+        self.open = 0
+
+    async def ask(self, survey: Survey) -> Any:
+        self.open += 1
+        if self.open == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        await asyncio.Event().wait()
+
+    async def notify(self, text: str, level: Any = "info") -> None:
+        pass
+
+
+BOTH = Reply(calls=[Call("book", {"n": 1}, "A"), Call("book", {"n": 2}, "B")])
+
+
+def test_two_surveys_that_are_open_at_a_kill_wait_both(desk: Desk, go: Callable[..., Any]) -> None:
+    assert forked(lambda: desk.killed(BOTH, ui=Two()))
+
+    async def main() -> None:
+        agent = desk.agent("s1", "done")
+        await agent.open()
+        assert [(call.id, call.survey) for call in agent.suspension.calls] == [("A", WHERE), ("B", WHERE)]
+        given = {call.question: ApprovalDecision("allow", answer={"city": call.id}) for call in agent.suspension.calls}
+        assert (await agent.resume(given)).content == "done"
+        assert sorted(desk.did) == ["1A", "2B"]
+
+    go(main())
+
+
+def test_a_kill_in_sequence_leaves_the_later_calls_unstarted(desk: Desk, go: Callable[..., Any]) -> None:
+    assert forked(lambda: desk.killed(BOTH, ui=Person(), parallel_tools=False))
+
+    async def main() -> None:
+        agent = desk.agent("s1", "done", ui=ScriptedUser({"city": "Rome"}), parallel_tools=False)
+        await agent.open()
+        assert [(call.id, call.survey is None) for call in agent.suspension.calls] == [("A", False), ("B", True)]
+        await agent.resume({"A": ApprovalDecision("allow", answer={"city": "Oslo"})})
+        assert desk.did == ["1Oslo", "2Rome"] and [outcome for outcome, _ in results(agent)] == ["ok", "ok"]
+
+    go(main())
+
+
+def test_the_same_survey_asked_twice_has_an_answer_each(desk: Desk, go: Callable[..., Any]) -> None:
+    desk.surveys = (WHERE, WHERE, WHERE)
+    assert forked(lambda: desk.killed(ui=Person({"city": "Oslo"})))
+
+    async def main() -> None:
+        agent = desk.agent("s1", "done", ui=ScriptedUser({"city": "Bonn"}))
+        await agent.open()
+        await agent.resume({"A": ApprovalDecision("allow", answer={"city": "Rome"})})
+        assert desk.did == ["Oslo Rome Bonn"]
+
+    go(main())
+
+
+def test_a_late_answer_to_an_older_asking_of_a_call_counts_for_no_newer_one(desk: Desk, go: Callable[..., Any]) -> None:
+    desk.surveys = (WHERE, WHERE)
+
+    async def main() -> None:
+        agent = await desk.begin(ui=Away())
+        await agent.chat("go")
+        older = agent.suspension.calls[0].question
+        assert (await agent.resume()).outcome == "suspended", "asked again"
+        newer = agent.suspension.calls[0].question
+        assert older != newer == desk.events[-1].id
+        with pytest.raises(UsageError, match="no call"):
+            await agent.resume({older: ApprovalDecision("allow", answer={"city": "Oslo"})})
+        await agent.resume({newer: ApprovalDecision("allow", answer={"city": "Oslo"})})
+        assert desk.events[-2].id == newer, "the answer names the question that it answers"
+        with pytest.raises(UsageError, match="no call"):
+            await agent.resume({newer: ApprovalDecision("allow", answer={"city": "Oslo"})})
+        assert agent.suspension.calls[0].survey == WHERE and desk.did == []
+
+    go(main())
+
+
+@pytest.mark.parametrize(("decision", "did"), [("allow", ["Oslo"]), ("deny", [])])
+def test_a_front_end_says_who_answered_and_under_which_name(
+    desk: Desk, go: Callable[..., Any], decision: Any, did: list[str]
+) -> None:
+    asked: list[str] = []
+
+    class Desks(Away):
+        async def decide(self, question: str, survey: Survey) -> ApprovalDecision:
+            asked.append(question)
+            return ApprovalDecision(decision, answer={"city": "Oslo"}, origin=PHONE)
+
+    async def main() -> None:
+        agent = await desk.begin(ui=Desks())
+        await agent.chat("go")
+        assert [(e.type, e.id) for e in desk.events] == [("question_asked", asked[0]), ("question_answered", asked[0])]
+        assert desk.events[-1].by == PHONE and desk.did == did
+        kept = [e.data for e in agent.session.entries if e.data.get("custom_type") == "approval_resolved"]
+        assert [data["origin"] for data in kept] == [PHONE.to_dict()]
+
+    go(main())
+
+
+@pytest.mark.parametrize("dies_after", [1, 2])
+def test_a_kill_between_two_entries_of_a_question_leaves_nobody_waiting_alone_below(
+    desk: Desk, go: Callable[..., Any], dies_after: int
+) -> None:
+    """A question of a nested agent is kept in two sessions; where the lower one waits, the upper one does."""
+
+    async def delegate(args: Any, ctx: Any) -> str:
+        below = ctx.below[0] if ctx.below else None
+        async with desk.agent(below or "new", *(["fine"] if below else [BOOK, "fine"])) as child:
+            return (await (child.resume() if below else child.chat("go"))).content
+
+    outer = Tool("delegate", "", delegate, suspends=True)
+
+    async def killed() -> None:
+        left = dies_after
+        append = Session.append
+
+        async def dying(self: Session, kind: str, data: Any, **how: Any) -> str:
+            nonlocal left
+            written = await append(self, kind, data, **how)
+            if data.get("custom_type") == "approval_asked":
+                left -= 1
+                if not left:
+                    os.kill(os.getpid(), signal.SIGKILL)
+            return written
+
+        Session.append = dying  # type: ignore[method-assign]
+        await (await desk.begin(Reply(calls=[Call("delegate", {}, "D")]), tools=(outer,), ui=Away())).chat("go")
+
+    assert forked(killed)
+
+    async def main() -> None:
+        agent = desk.agent("s1", "done", tools=(outer,))
+        await agent.open()
+        (call,) = agent.suspension.calls
+        assert call.inner[0].survey == WHERE
+        await agent.resume({call.inner[0].id: ApprovalDecision("allow", answer={"city": "Oslo"})})
+        assert results(agent)[0][0] == "ok" and desk.did == (["Oslo"] if dies_after == 2 else [])
+        assert [row["id"] for row in await desk.store.list() if row["suspended"]] == []
 
     go(main())

@@ -23,6 +23,7 @@ from skillkit_core import (
     IN_PROCESS,
     Deferred,
     SkillKitError,
+    Survey,
     Tool,
     ToolContext,
     ToolError,
@@ -31,14 +32,14 @@ from skillkit_core import (
     thaw,
 )
 from skillkit_core.descriptors import load_object
-from skillkit_core.errors import in_words
+from skillkit_core.errors import Suspended, in_words
 
 from .config import ExecutorConfig
 from .connection import Connection, Transport
 from .escalation import explained
 from .sandboxed import Held, Sandboxed, users
 from .server import ToolServer
-from .wire import ABORT, ANSWER, META, output_of, survey_of
+from .wire import ABORT, ANSWER, META, output_of
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host
@@ -326,6 +327,7 @@ class _Call:
         self._shown = 0
         self._more = asyncio.Event()
         self._side: set[asyncio.Task[Any]] = set()
+        self._waits: asyncio.Future[Any] = asyncio.get_running_loop().create_future()  # fails when the call has to wait
 
     async def run(self) -> ToolOutput:
         """Make the call.
@@ -340,7 +342,9 @@ class _Call:
         gone = loop.create_task(self._connection.gone.wait(), context=Context())
         remove = self._ctx.signal.add_callback(lambda: loop.call_soon_threadsafe(self._abort))
         try:
-            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({work, gone, self._waits}, return_when=asyncio.FIRST_COMPLETED)
+            if self._waits.done():
+                self._waits.result()  # raises Suspended; the tool there is cancelled while it asks
             if not work.done():
                 raise _Gone
             return await self._output(work.result())
@@ -440,15 +444,22 @@ class _Call:
             if self._carrier is None:
                 raise ToolError("the tool has nothing that stands for its agent")
             return await self._carrier.asked(self._agent, self._ctx, body)
-        if ui is None:
+        if what == "survey":
+            try:
+                given = await self._ctx.ask(Survey.from_dict(body["survey"]), wait=body["wait"])
+            except Suspended as waiting:
+                self._waits.set_exception(waiting)
+                return await asyncio.Event().wait()  # nothing is answered: the tool must do nothing any more
+        elif ui is None:
             return None
-        if what == "notify":
+        elif what == "notify":
             await ui.notify(str(body["text"]), body["level"])
             return None
-        try:
-            given = await ui.ask(survey_of(body))
-        except Deferred:
-            return None
+        else:
+            try:
+                given = await ui.ask(Survey.from_dict(body))
+            except Deferred:
+                return None
         return {k: list(v) if isinstance(v, tuple) else v for k, v in given.items()} if given is not None else None
 
     def _abort(self) -> None:

@@ -32,7 +32,7 @@ from skillkit_core import (
 from skillkit_core.descriptors import load_object
 from skillkit_core.errors import in_words
 
-from .wire import META, result_of, survey_to_dict
+from .wire import META, result_of
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -92,11 +92,12 @@ class RemoteContext:
         if output:
             self._loop.call_soon_threadsafe(self.told.put_nowait, {"output": output, "stream": stream})
 
-    async def ask(self, survey: Survey) -> Answers | None:
-        """Ask the person on the other side; a call in this process cannot wait where nobody is there."""
-        return await self.ui.ask(survey) if self.ui is not None else None
+    async def ask(self, survey: Survey, *, wait: bool = True) -> Answers | None:
+        """Ask on the other side, where the question is kept; the call is cancelled here when it has to wait there."""
+        given = await self.request("survey", {"survey": survey.to_dict(), "wait": wait})
+        return survey.answer(given) if given is not None else None
 
-    async def request(self, what: Literal["carrier", "ui", "notify"], body: Any) -> Any:
+    async def request(self, what: Literal["carrier", "ui", "notify", "survey"], body: Any) -> Any:
         """Ask the other side, and return its answer.
 
         Raises:
@@ -119,7 +120,7 @@ class _Person(UserInterface):
         self._ctx = ctx
 
     async def ask(self, survey: Survey) -> Answers | None:
-        given = await self._ctx.request("ui", survey_to_dict(survey))
+        given = await self._ctx.request("ui", survey.to_dict())
         return survey.answer(given) if given is not None else None
 
     async def notify(self, text: str, level: NoticeLevel = "info") -> None:

@@ -13,11 +13,11 @@ from typing import Any
 
 import mcp_types as types
 
-from skillkit_core import Survey, SurveyOption, SurveyQuestion, TokenUsage, ToolOutput, ToolResultMessage
+from skillkit_core import TokenUsage, ToolOutput, ToolResultMessage
 from skillkit_core.messages import message_from_dict, message_to_dict
 from skillkit_core.tools import plain_details
 
-__all__ = ["ABORT", "ANSWER", "META", "START", "output_of", "result_of", "survey_of", "survey_to_dict"]
+__all__ = ["ABORT", "ANSWER", "META", "START", "output_of", "result_of"]
 
 META = "skillkit/call"
 START, ANSWER, ABORT = "skillkit.start", "skillkit.answer", "skillkit.abort"
@@ -45,17 +45,3 @@ def output_of(data: Mapping[str, Any]) -> ToolOutput:
     assert isinstance(message, ToolResultMessage)
     usage = TokenUsage(**data["usage"]) if data.get("usage") else None
     return ToolOutput(message.content, data["details"], usage=usage, **{name: bool(data[name]) for name in _FLAGS})
-
-
-def survey_to_dict(survey: Survey) -> dict[str, Any]:
-    """Return a survey as JSON."""
-    return asdict(survey)
-
-
-def survey_of(data: Mapping[str, Any]) -> Survey:
-    """Return the survey that :func:`survey_to_dict` was given."""
-    questions = [
-        SurveyQuestion(**{**one, "options": tuple(SurveyOption(**option) for option in one["options"])})
-        for one in data["questions"]
-    ]
-    return Survey(data["title"], data["text"], tuple(questions))

@@ -30,8 +30,8 @@ from .acts import Delivery, State, act
 from .door import Door, address_of
 from .journal import Client, Journal, Message
 from .present import Present, delta_of
-from .questions import Given, Outcome, Questions, narrowed
-from .shown import APPROVAL, SURVEY, blob_name, lean_entry, queued, waiting_question
+from .questions import Given, Outcome, Questions, decided, narrowed
+from .shown import APPROVAL, SURVEY, blob_name, lean_entry, name_of, queued, waiting_question
 
 if TYPE_CHECKING:
     from skillkit_core import AgentConfig, AgentRunner, Clock, Host, QueueItem
@@ -279,14 +279,14 @@ class Live:
         outcome = self.questions.answer(question, answer, origin)
         if outcome == "taken":
             return outcome
-        waiting = self._decided or {call.id: call for call in self._suspended()}
+        waiting = self._decided or {name_of(call): call for call in self._suspended()}
         call = waiting.get(question)
-        if call is None or outcome == "late":
-            return outcome
-        if not isinstance(answer, ApprovalDecision) or answer.decision == "defer":
+        if call is None or outcome == "late" or self.questions.asks_about(call):
+            return outcome  # of a call that is asked about again, another question is open now
+        decision = decided(call.survey, answer, origin)
+        if decision.decision == "defer":
             raise UsageError("a call that waits is answered by a decision to allow or to deny it")
-        decision = narrowed(answer, origin)
-        self.questions.note(question, decision, origin)
+        self.questions.note(question, SURVEY if call.survey is not None else APPROVAL, decision, origin)
         if self._decided:  # the run that the first answer began will ask about this call
             self.questions.keep(call, decision)
         else:

@@ -13,6 +13,7 @@ from skillkit_core import (
     ApprovalDecision,
     ApprovalRequest,
     Approver,
+    Deferred,
     NoticeLevel,
     Origin,
     Survey,
@@ -24,7 +25,7 @@ from skillkit_core.frozen import same_json
 
 from .shown import APPROVAL, SURVEY, approval
 
-__all__ = ["Given", "Outcome", "Questions", "narrowed"]
+__all__ = ["Given", "Outcome", "Questions", "decided", "narrowed"]
 
 Given: TypeAlias = ApprovalDecision | Answers | Mapping[str, Any] | None
 Outcome: TypeAlias = Literal["taken", "late", "unknown"]
@@ -39,14 +40,14 @@ class Open:
         id: names the question; the first answer with this id counts.
         kind: ``approval`` or ``survey``.
         shown: the question as clients see it.
-        answered: gets the answer.
+        answered: gets the decision.
         survey: the survey, to check answers with.
     """
 
     id: str
     kind: str
     shown: Mapping[str, Any]
-    answered: asyncio.Future[Any]
+    answered: asyncio.Future[ApprovalDecision]
     survey: Survey | None = field(default=None, repr=False)
 
 
@@ -93,7 +94,7 @@ class Questions(Approver, UserInterface):
     async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
         """Ask about a tool call."""
         question = request.id or request.tool_call_id
-        if (early := self._early.pop(question, None)) is not None:
+        if (early := self._early.pop(_call_of(question), None)) is not None:
             known, decision = early
             if same_json(known.args, request.args) and set(request.questions) <= set(known.questions):
                 return decision
@@ -102,23 +103,29 @@ class Questions(Approver, UserInterface):
         call, path = request.tool_call_id, request.agent_path
         shown = approval(question, request.tool_name, call, request.args, tuple(request.questions), path)
         shown["deferrable"] = request.deferrable
-        answer: ApprovalDecision = await self._ask(Open(question, APPROVAL, shown, _future()))
-        return answer
+        return await self._ask(Open(question, APPROVAL, shown, _future()))
 
     async def ask(self, survey: Survey) -> Answers | None:
-        """Ask the questions of a survey."""
+        """Ask a survey that no tool call waits with."""
+        decision = await self.decide(f"survey-{next(self._count)}", survey)
+        if decision.decision == "defer":
+            raise Deferred(decision.reason)
+        return decision.answer if isinstance(decision.answer, Answers) else None
+
+    async def decide(self, question: str, survey: Survey) -> ApprovalDecision:
+        """Ask the questions of a survey, under the name that the session and the events know."""
+        if (early := self._early.pop(_call_of(question), None)) is not None and early[0].survey == survey:
+            return early[1]
         if self.deaf(SURVEY):
-            return None
-        question = f"survey-{next(self._count)}"
+            return ApprovalDecision("deny", "the client answers no questions")
         shown = {"id": question, "kind": SURVEY, "survey": survey.to_dict()}
-        answers: Answers | None = await self._ask(Open(question, SURVEY, shown, _future(), survey))
-        return answers
+        return await self._ask(Open(question, SURVEY, shown, _future(), survey))
 
     async def notify(self, text: str, level: NoticeLevel = "info") -> None:
         """Show a text to everybody."""
         self._tell("notice", {"text": text, "level": level})
 
-    async def _ask(self, question: Open) -> Any:
+    async def _ask(self, question: Open) -> ApprovalDecision:
         self._open[question.id] = question
         self._answered.pop(question.id, None)
         self._tell("question", {"question": question.shown})
@@ -145,12 +152,12 @@ class Questions(Approver, UserInterface):
         if found is None:
             return "late" if question in self._answered else "unknown"
         try:
-            answer = _approval(given, origin) if found.kind == APPROVAL else _answers(found.survey, given)
+            decision = decided(found.survey, given, origin)
         except UsageError:
             self._open[question] = found
             raise
-        self.note(question, answer, origin)
-        found.answered.set_result(answer)
+        self.note(question, found.kind, decision, origin)
+        found.answered.set_result(decision)
         return "taken"
 
     def check(self, origin: Origin) -> None:
@@ -160,15 +167,19 @@ class Questions(Approver, UserInterface):
                 f"answers of {origin.principal!r} do not count here", hint=f"of: {', '.join(self._approvers)}"
             )
 
-    def note(self, question: str, answer: ApprovalDecision | Answers | None, origin: Origin) -> None:
+    def note(self, question: str, kind: str, decision: ApprovalDecision, origin: Origin) -> None:
         """Tell everybody what the answer is, and who gave it."""
         self._answered[question] = origin
         told: dict[str, Any] = {"question": question, "by": origin.to_dict()}
-        if isinstance(answer, ApprovalDecision):
-            told |= {"decision": answer.decision, "reason": answer.reason, "remember": answer.remember}
+        if kind == APPROVAL:
+            told |= {"decision": decision.decision, "reason": decision.reason, "remember": decision.remember}
         else:
-            told["answers"] = None if answer is None else answer.to_dict()
+            told["answers"] = decision.answer.to_dict() if isinstance(decision.answer, Answers) else None
         self._tell("question_answered", told)
+
+    def asks_about(self, call: SuspendedCall) -> bool:
+        """Return whether a question about a call is open."""
+        return any(_call_of(question) == call.id for question in self._open)
 
     def keep(self, call: SuspendedCall, decision: ApprovalDecision) -> None:
         """Keep a decision about a call that will be asked about soon; it counts for its arguments and questions alone."""
@@ -179,20 +190,34 @@ class Questions(Approver, UserInterface):
         self._early.clear()
 
     def defer(self) -> None:
-        """Put every open question off: calls wait in the session, surveys are declined."""
+        """Put every open question off: calls and the surveys of tools wait in the session."""
         for question in list(self._open.values()):
             if not question.answered.done():
-                later = ApprovalDecision("defer", "nobody is there to answer")
-                question.answered.set_result(later if question.kind == APPROVAL else None)
+                question.answered.set_result(ApprovalDecision("defer", "nobody is there to answer"))
                 self._open.pop(question.id, None)
         self._changed()
 
 
-def _future() -> asyncio.Future[Any]:
+def _future() -> asyncio.Future[ApprovalDecision]:
     return asyncio.get_running_loop().create_future()
 
 
-def _approval(given: Given, origin: Origin) -> ApprovalDecision:
+def _call_of(question: str) -> str:
+    """Return the call that a question is about; each asking has a name of its own, which begins with that of the call."""
+    return question.rpartition("#")[0] or question
+
+
+def decided(survey: Survey | None, given: Given, origin: Origin) -> ApprovalDecision:
+    """Return what an answer decides: about the tool call itself, or about the survey of its tool.
+
+    Raises:
+        UsageError: the answer does not fit the question.
+    """
+    if survey is not None:
+        answers = _answers(survey, given)
+        if answers is None:
+            return ApprovalDecision("deny", "declined", origin=origin)
+        return ApprovalDecision("allow", answer=answers, origin=origin)
     if not isinstance(given, ApprovalDecision):
         raise UsageError(f"a question about a tool call is answered by a decision, not by {type(given).__name__}")
     return narrowed(given, origin)
@@ -205,9 +230,9 @@ def narrowed(given: ApprovalDecision, origin: Origin) -> ApprovalDecision:
     return replace(given, origin=origin)
 
 
-def _answers(survey: Survey | None, given: Given) -> Answers | None:
-    if given is None or isinstance(given, Answers) or survey is None:
-        return given if isinstance(given, Answers) else None
+def _answers(survey: Survey, given: Given) -> Answers | None:
+    if given is None or isinstance(given, Answers):
+        return given
     if not isinstance(given, Mapping):
         raise UsageError(f"a survey is answered by a mapping, or declined by None, not by {type(given).__name__}")
     return survey.answer(given)

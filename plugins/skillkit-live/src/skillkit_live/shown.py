@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from skillkit_core import Question, QueueItem, SessionEntry, SuspendedCall
 
 __all__ = [
-    "APPROVAL", "SURVEY", "Waiting", "approval", "blob_name", "entry_json", "lean_entry", "queued", "waiting_question",
+    "APPROVAL", "SURVEY", "Waiting", "approval", "blob_name", "entry_json", "lean_entry", "name_of", "queued",
+    "waiting_question",
 ]  # fmt: skip
 
 APPROVAL, SURVEY = "approval", "survey"  # the kinds of questions
@@ -85,5 +86,13 @@ def approval(
 
 
 def waiting_question(call: SuspendedCall) -> dict[str, Any]:
-    """Return the question about a call that waits in a session."""
-    return {**approval(call.id, call.name, call.id, call.args, call.questions, ("main",)), "suspended": True}
+    """Return the question about a call that waits in a session, or the survey of its tool."""
+    name = name_of(call)
+    if call.survey is not None:
+        return {"id": name, "kind": SURVEY, "survey": call.survey.to_dict(), "suspended": True}
+    return {**approval(name, call.name, call.id, call.args, call.questions, ("main",)), "suspended": True}
+
+
+def name_of(call: SuspendedCall) -> str:
+    """Return the name of the question about a call that waits; of old sessions that of the call."""
+    return call.question or call.id

@@ -33,6 +33,9 @@ class ServerConfig(BaseModel):
     trust_annotations: bool = Field(
         False, alias="trustAnnotations", description="Believe the server which of its tools change nothing."
     )
+    ask_again: bool = Field(
+        True, alias="askAgain", description="Make a call again whose question was answered after it had to end."
+    )
     connect_timeout: float | None = Field(None, gt=0, le=3600, alias="connectTimeout", description="Seconds.")
     call_timeout: float | None = Field(None, gt=0, le=86400, alias="callTimeout", description="Seconds.")
 

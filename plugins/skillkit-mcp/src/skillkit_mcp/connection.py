@@ -11,8 +11,9 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from contextvars import Context
+from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import mcp_types as types
 from mcp import Client, MCPError
@@ -20,7 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from skillkit_core import SkillKitError, ToolError, __version__
+from skillkit_core import Deferred, SkillKitError, Suspended, ToolError, __version__
 
 from .elicitation import ask_form, ask_url
 from .http import GuardedClient
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["Connection"]
 
 R = TypeVar("R")
+_Question: TypeAlias = "tuple[types.ElicitRequestParams, asyncio.Future[types.ElicitResult]]"
+_CANCEL, _DECLINE = types.ElicitResult(action="cancel"), types.ElicitResult(action="decline")
 log = logging.getLogger("skillkit.mcp")
 _CLOSING = 4.0
 _LEFT_BEHIND = 1.0
@@ -51,13 +54,76 @@ logging.getLogger("client").setLevel(logging.CRITICAL)
 
 
 class _Call:
-    """A call in progress: who can be asked, and how long questions took."""
+    """A call in progress: who can be asked, what the server asks meanwhile, and how long questions took.
+
+    The server's questions come in the task of the connection, and are put to the person in the task of the call: they belong to
+    the call, end with it, and can make it wait (:class:`Suspended`).
+    """
 
     def __init__(self, ui: UserInterface | None) -> None:
         self.ui = ui
         self.questions = 0
+        self.posted: asyncio.Queue[_Question] = asyncio.Queue()
         self.asked = 0.0  # seconds
         self.asking_since: float | None = None
+        self._open: list[_Question] = []
+
+    async def post(self, params: types.ElicitRequestParams) -> types.ElicitResult | types.ErrorData:
+        """Hand a question of the server on; return the answer."""
+        self.questions += 1
+        answer: asyncio.Future[types.ElicitResult] = asyncio.get_running_loop().create_future()
+        question = (params, answer)
+        self._open.append(question)
+        self.posted.put_nowait(question)
+        return await answer
+
+    async def put(self, server: str) -> None:
+        """Put the server's questions to the person, one after the other; raise Suspended where the call has to wait."""
+        while True:
+            params, answer = await self.posted.get()
+            if answer.done():
+                continue
+            since = self.asking_since = monotonic()
+            asking = asyncio.ensure_future(_answer_of(self.ui, server, params))
+            withdrawn = partial(_withdraw, asking)
+            answer.add_done_callback(withdrawn)
+            try:
+                await asyncio.wait({asking})
+                if not answer.done():
+                    answer.set_result(asking.result())
+            finally:
+                answer.remove_done_callback(withdrawn)
+                asking.cancel()
+                self.asked += monotonic() - since
+                self.asking_since = None
+
+    def close(self) -> None:
+        """Answer what nobody has answered: the call is over."""
+        for _, answer in self._open:
+            if not answer.done():
+                answer.set_result(_CANCEL)
+
+
+def _withdraw(asking: asyncio.Future[types.ElicitResult], answer: asyncio.Future[types.ElicitResult]) -> None:
+    asking.cancel()
+
+
+async def _answer_of(ui: UserInterface | None, server: str, params: types.ElicitRequestParams) -> types.ElicitResult:
+    """Put a question of a server to the person."""
+    assert ui is not None
+    try:
+        if isinstance(params, types.ElicitRequestURLParams):
+            opened = await ask_url(ui, server, params.message, params.url)
+            return types.ElicitResult(action="accept" if opened else "decline")
+        content = await ask_form(ui, server, params.message, params.requested_schema)
+        return types.ElicitResult(action="accept", content=content) if content is not None else _DECLINE
+    except Suspended:
+        raise
+    except Deferred:
+        return _CANCEL
+    except Exception as error:  # noqa: BLE001 - a front end that fails is nobody who answers
+        log.warning("%s: the question could not be asked: %s", server, _flat(error))
+        return _CANCEL
 
 
 class Connection:
@@ -408,6 +474,7 @@ class Connection:
         loop = asyncio.get_running_loop()
         task: asyncio.Task[R] = loop.create_task(_awaited(work), context=Context())
         aborted = loop.create_task(signal.wait()) if signal is not None else None
+        putting = loop.create_task(call.put(self.server.name))  # in the context of the caller, to whom questions belong
         limit, began = self.server.call_timeout, monotonic()
         try:
             while True:
@@ -416,14 +483,17 @@ class Connection:
                 left = limit - (now - began - call.asked - asking)
                 if left <= 0:
                     raise ToolError(f"{self.server.name}: {what} gave no answer within {limit:g} s")
-                waits = {task} if aborted is None else {task, aborted}
+                waits = {task, putting} if aborted is None else {task, putting, aborted}
                 await asyncio.wait(waits, timeout=left, return_when=asyncio.FIRST_COMPLETED)
                 if task.done():
                     return task.result()
+                if putting.done():
+                    putting.result()  # raises: the call waits for a person
                 if aborted is not None and aborted.done():
                     raise ToolError(f"{self.server.name}: {what} was aborted")
         finally:
             self._calls.remove(call)
+            putting.cancel()
             if aborted is not None:
                 aborted.cancel()
             if not task.done():
@@ -433,30 +503,12 @@ class Connection:
                 task.add_done_callback(lambda t: t.cancelled() or t.exception())
                 with contextlib.suppress(asyncio.CancelledError):
                     await asyncio.wait({task}, timeout=_LEFT_BEHIND)
+            call.close()
 
     async def _elicit(self, context: Any, params: types.ElicitRequestParams) -> types.ElicitResult | types.ErrorData:
         """Put a question of the server to the person of the newest call. Decline where nobody is there."""
         call = next((c for c in reversed(self._calls) if c.ui is not None), None)
-        if call is None or call.ui is None or call.questions >= _QUESTIONS:
-            return types.ElicitResult(action="cancel")
-        call.questions += 1
-        since = call.asking_since = monotonic()
-        try:
-            if isinstance(params, types.ElicitRequestURLParams):
-                opened = await ask_url(call.ui, self.server.name, params.message, params.url)
-                return types.ElicitResult(action="accept" if opened else "decline")
-            answer = await ask_form(call.ui, self.server.name, params.message, params.requested_schema)
-            return (
-                types.ElicitResult(action="accept", content=answer)
-                if answer is not None
-                else types.ElicitResult(action="decline")
-            )
-        except Exception as error:  # noqa: BLE001 - a front end that fails is nobody who answers
-            log.warning("%s: the question could not be asked: %s", self.server.name, _flat(error))
-            return types.ElicitResult(action="cancel")
-        finally:
-            call.asked += monotonic() - since
-            call.asking_since = None
+        return await call.post(params) if call is not None and call.questions < _QUESTIONS else _CANCEL
 
 
 async def _awaited(work: Awaitable[R]) -> R:

@@ -1,21 +1,46 @@
-"""Questions of servers (elicitation), put to a person through the agent's user interface."""
+"""Questions of servers (elicitation), put to a person: those in a call of a tool are surveys of that call (``ctx.ask``)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from skillkit_core import Survey, SurveyOption, SurveyQuestion, UsageError
+from skillkit_core import Deferred, Survey, SurveyOption, SurveyQuestion, UsageError, UserInterface
 
 from .text import shortened
 
 if TYPE_CHECKING:
-    from skillkit_core import UserInterface
+    from skillkit_core import Answers, ToolContext
+    from skillkit_core.contracts.user_interface import NoticeLevel
 
-__all__ = ["ask_form", "ask_url"]
+__all__ = ["AskedByCall", "ask_form", "ask_url"]
 
 _MAX_FIELDS = 30
 _TRIES = 3
+
+
+class AskedByCall(UserInterface):
+    """The person as a tool call asks: a question is in the session first, and waits there where nobody answers.
+
+    Then the call is made again once the answer is there, and the server asks again. Where the run has no user interface, only
+    a question that waits already waits on.
+    """
+
+    def __init__(self, ctx: ToolContext) -> None:
+        self._ctx = ctx
+
+    async def ask(self, survey: Survey) -> Answers | None:
+        """Ask a survey of the call."""
+        there = self._ctx.ui is not None
+        answers = await self._ctx.ask(survey, wait=there)
+        if answers is None and not there:
+            raise Deferred("nobody can be asked")
+        return answers
+
+    async def notify(self, text: str, level: NoticeLevel = "info") -> None:
+        """Show a text where somebody looks."""
+        if self._ctx.ui is not None:
+            await self._ctx.ui.notify(text, level)
 
 
 async def ask_form(ui: UserInterface, server: str, message: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:

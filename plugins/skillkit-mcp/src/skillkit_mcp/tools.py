@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from skillkit_core import ImageBlock, TextBlock, Tool, ToolError, ToolOutput, thaw
 
+from .elicitation import AskedByCall
 from .manager import Connections, connection_to, used_by
 from .names import tool_names
 from .text import plain, shortened
@@ -64,7 +65,8 @@ def _tool(made: Connection, tool: types.Tool, name: str) -> Tool:
 
     async def execute(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
         connection = connection_to(ctx.agent, server.name)
-        result = await connection.call(tool.name, thaw(args), signal=ctx.signal, ui=ctx.ui, on_progress=ctx.on_output)
+        person = AskedByCall(ctx)
+        result = await connection.call(tool.name, thaw(args), signal=ctx.signal, ui=person, on_progress=ctx.on_output)
         return output_of(result, f"the tool {tool.name!r} of the MCP server {server.name!r}")
 
     hints = tool.annotations
@@ -73,6 +75,7 @@ def _tool(made: Connection, tool: types.Tool, name: str) -> Tool:
     about = {
         "mutates": "none" if read_only else "world",
         "network": True,
+        "asks": server.config.ask_again,
         # what a person allows is the tool as its server describes it now
         "definition": sha256(told.encode()).hexdigest(),
         "mcp": {"server": server.name, "tool": tool.name, "always_allow": server.allows(tool.name)},
@@ -136,7 +139,7 @@ def _resource_tool() -> Tool:
             "additionalProperties": False,
         },
         replay="safe",
-        annotations={"mutates": "none", "network": True},
+        annotations={"mutates": "none", "network": True, "asks": True},
     )
 
 
@@ -167,7 +170,7 @@ async def list_resources(made: Connection, ctx: ToolContext | None = None) -> li
 
 async def read_resource(made: Connection, uri: str, ctx: ToolContext | None = None) -> str:
     """Return the text of a resource."""
-    signal, ui = (ctx.signal, ctx.ui) if ctx is not None else (None, None)
+    signal, ui = (ctx.signal, AskedByCall(ctx)) if ctx is not None else (None, None)
     found = await made.request(lambda client: client.read_resource(uri), f"resource {uri!r}", signal=signal, ui=ui)
     parts = []
     for one in found.contents:

@@ -1,4 +1,4 @@
-"""The tool ``ask_user``: one question to the person, whichever front end answers."""
+"""The tool ``ask_user``: one question to the person, whichever front end answers, now or after this process has ended."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _ASK = Tool(
     "skillkit_planning.asking:ask_user",
     _SCHEMA,
     sequential=True,
-    annotations={"mutates": "none", "purpose": "ask the person"},
+    annotations={"mutates": "none", "purpose": "ask the person", "asks": True},
 )
 TOOLS = (_ASK,)
 
@@ -54,8 +54,6 @@ async def ask_user(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
     Raises:
         ToolError: two options have one label.
     """
-    if ctx.ui is None:
-        return ToolOutput(_NOBODY, {"answered": False}, is_error=True)
     question = str(args["question"])
     given = [one if isinstance(one, Mapping) else {"label": one} for one in args.get("options") or ()]
     options = [SurveyOption(str(one["label"]), str(one.get("description") or "")) for one in given]
@@ -64,11 +62,14 @@ async def ask_user(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
     if options and _OTHER not in [option.label for option in options]:
         options.append(SurveyOption(_OTHER, "answer in your own words"))
     kind = ("choices" if args.get("several") else "choice") if options else "text"
-    answers = await ctx.ui.ask(Survey("Question", question, (_question("answer", question, kind, options),)))
+    there = ctx.ui is not None  # where nobody is, only a question that waits already waits on
+    answers = await ctx.ask(Survey("Question", question, (_question("answer", question, kind, options),)), wait=there)
+    if answers is None and not there:
+        return ToolOutput(_NOBODY, {"answered": False}, is_error=True)
     said = answers.get("answer") if answers is not None else None
     chosen = [said] if isinstance(said, str) else list(said) if isinstance(said, tuple) else []
     if _OTHER in chosen:
-        answers = await ctx.ui.ask(Survey("Question", question, (_question("words", question, "text", ()),)))
+        answers = await ctx.ask(Survey("Question", question, (_question("words", question, "text", ()),)))
         words = answers.get("words") if answers is not None else None
         chosen = [one for one in chosen if one != _OTHER] + ([words] if isinstance(words, str) else [])
     if not chosen:

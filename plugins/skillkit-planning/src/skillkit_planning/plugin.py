@@ -49,7 +49,7 @@ def register_context_providers(register: Callable[[ContextProvider], None]) -> N
 
 
 def _tools(agent: AgentRunner) -> tuple[Tool, ...]:
-    if agent.ui is None and activity_of(agent) != "plan":
+    if agent.ui is None and activity_of(agent) != "plan" and not _asked(agent):
         return ()
     from .asking import TOOLS
 
@@ -58,6 +58,14 @@ def _tools(agent: AgentRunner) -> tuple[Tool, ...]:
     from .tasks import KEEP_TASKS
 
     return (*TOOLS, KEEP_TASKS)
+
+
+def _asked(agent: AgentRunner) -> bool:
+    """Return whether the last answer calls the tool, which may wait for a person and is answered in this process."""
+    session = agent.open_session
+    answers = (message for message in reversed(session.messages if session is not None else ()))
+    last = next((message for message in answers if message.role == "assistant"), None)
+    return any(call.name == "ask_user" for call in getattr(last, "tool_calls", ()))
 
 
 def _prompt(agent: AgentRunner) -> str | None:

@@ -17,7 +17,7 @@ from .offering import settings_of
 from .state import POLICIES, SANDBOXES, Settings
 
 if TYPE_CHECKING:
-    from skillkit_core import Answers, Survey
+    from skillkit_core import Answers, ApprovalDecision, Survey
     from skillkit_core.contracts.user_interface import NoticeLevel
     from skillkit_core.tools import ToolContext
 
@@ -218,7 +218,14 @@ class _AsksFor(UserInterface):
 
     async def ask(self, survey: Survey) -> Answers | None:
         """Ask, with the agent in the title."""
-        return await self._ui.ask(replace(survey, title=f"{self._who} asks: {survey.title}"))
+        return await self._ui.ask(self._titled(survey))
+
+    async def decide(self, question: str, survey: Survey) -> ApprovalDecision:
+        """Ask the survey of a tool call, with the agent in the title."""
+        return await self._ui.decide(question, self._titled(survey))
+
+    def _titled(self, survey: Survey) -> Survey:
+        return replace(survey, title=f"{self._who} asks: {survey.title}")
 
     async def notify(self, text: str, level: NoticeLevel = "info") -> None:
         """Show a text, with the agent before it."""

@@ -22,7 +22,7 @@ from skillkit_core import (
     ToolExecutor,
     ToolResultMessage,
 )
-from skillkit_core.testing import Call, Reply, ScriptedModel
+from skillkit_core.testing import Call, Reply, ScriptedModel, ScriptedUser
 
 from . import executor_tools
 from .executor_tools import LIVE_LINES
@@ -123,6 +123,27 @@ class ExecutorConformance:
         found = Family(tmp_path)
         yield found
         found.end()
+
+    def test_a_survey_of_a_tool_is_kept_and_waits_where_nobody_is_there(self, bench: Bench) -> None:
+        """``ctx.ask`` behaves as in the agent's process: the tool that waits does nothing, and runs again with the answers."""
+
+        async def main() -> None:
+            async with bench:
+                person = ScriptedUser({"city": "Oslo"}, None)
+                await bench.call(("journey", {"text": "here"}), ui=person)
+                await bench.call(("journey", {"text": "declined"}), ui=person)
+                async with bench.agent(("journey", {"text": "later"})) as agent:
+                    asked: list[Any] = []
+                    agent.events.on("question_asked", asked.append)
+                    assert (await agent.chat("go")).outcome == "suspended"
+                    waiting = agent.suspension
+                    assert waiting is not None and waiting.calls[0].survey is not None
+                    assert waiting.calls[0].question == asked[0].id and len(bench.ran) == 2
+                    answer = ApprovalDecision("allow", answer={"city": "Rome"})
+                    assert (await agent.resume({waiting.calls[0].id: answer})).content == "done"
+            assert bench.ran == ["journey Oslo", "journey nowhere", "journey Rome"]
+
+        run(main())
 
     def test_an_output_comes_whole_and_limits_hold_for_it(self, bench: Bench) -> None:
         """Text, image, details, tokens, live output, failures; what is too long is cut; calls at once are kept apart."""

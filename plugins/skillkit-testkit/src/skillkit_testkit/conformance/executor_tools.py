@@ -10,7 +10,19 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from skillkit_core import Block, ImageBlock, TextBlock, TokenUsage, Tool, ToolContext, ToolError, ToolOutput, hookimpl
+from skillkit_core import (
+    Block,
+    ImageBlock,
+    Survey,
+    SurveyQuestion,
+    TextBlock,
+    TokenUsage,
+    Tool,
+    ToolContext,
+    ToolError,
+    ToolOutput,
+    hookimpl,
+)
 
 from .processes import GRANDCHILD
 
@@ -87,6 +99,13 @@ async def family(args: Mapping[str, Any], ctx: ToolContext) -> str:
     return "aborted"
 
 
+async def journey(args: Mapping[str, Any], ctx: ToolContext) -> str:
+    """Ask first, and act afterwards."""
+    answers = await ctx.ask(Survey(args["text"], "", (SurveyQuestion("city", "Where to?"),)))
+    _count(ctx, f"journey {answers['city'] if answers is not None else 'nowhere'}")
+    return "gone"
+
+
 @hookimpl
 def register_tools(register: Callable[[Tool], None]) -> None:
     """Offer the tools."""
@@ -96,4 +115,5 @@ def register_tools(register: Callable[[Tool], None]) -> None:
         register(Tool(function.__name__, "For tests.", function, _TEXT, annotations={"remote": True}, **more))
     register(Tool("patient", "For tests.", linger, _TEXT, annotations={"remote": True}))
     register(Tool("again", "For tests.", family, _TEXT, replay="safe", annotations={"remote": True}))
+    register(Tool("journey", "For tests.", journey, _TEXT, annotations={"remote": True, "asks": True}))
     register(Tool("long", "For tests.", echo, _TEXT, max_output=2_000, annotations={"remote": True}))
