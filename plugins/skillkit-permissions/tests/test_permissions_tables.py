@@ -3,31 +3,40 @@
 import re
 
 import pytest
-from skillkit_permissions import tables
+from skillkit_permissions import git_tables, tables
 from skillkit_permissions.decide import decide
 from skillkit_permissions.programs import Program, known, plain_name
 
-KEYS = {"is", "like", "files", "values", "output", "input", "runs", "wraps", "before", "launches"}
+OPTIONS = {"flags", "values", "joined", "output", "input", "lists", "moves", "lines", "runs", "ends"}
+KEYS = {"is", "like", "files", "wraps", "before", "launches"} | OPTIONS
 TAGS = set(re.findall(r"- ``([a-z-]+)``: ", Program.__doc__ or ""))
-WORDS = {"files": {"read", "write", "search", "copy", "fetch"}, "wraps": {"same", "other"}}
+GIT_TAGS = {"read-only", "runs", "shows", "writes"}
+WORDS = {"files": {"read", "write", "search", "copy", "fetch", "look"}, "wraps": {"same", "other"}}
 
 
 def test_every_row_has_known_keys_and_words():
-    assert len(TAGS) == 13
+    assert len(TAGS) > 15
     for name, row in tables.PROGRAMS.items():
         assert set(row) <= KEYS, name
         assert set(row.get("is", "").split()) <= TAGS, name
         for key, words in WORDS.items():
             assert row.get(key, next(iter(words))) in words, name
-    for name, row in tables.GIT.items():
-        assert set(row) <= {"is", "but"} and set(row["is"].split()) <= {"read-only", "runs", "shows", "writes"}, name
+    for name, row in git_tables.GIT.items():
+        assert set(row) <= {"is", "but", "like", "files"} | OPTIONS, name
+        assert set(row.get("is", "").split()) <= GIT_TAGS, name
 
 
-def test_a_program_is_like_one_whose_options_or_judge_stand_under_its_own_name():
+def test_an_option_takes_a_value_or_none():
+    for name in (*tables.PROGRAMS, *(f"git {sub}" for sub in git_tables.GIT)):
+        program = known(name)
+        row = git_tables.GIT.get(name[4:], {}) if name.startswith("git ") else tables.PROGRAMS[name]
+        both = program.valued & {o for o in program.options if o in row.get("flags", "").split()}
+        assert both == set(), name
+
+
+def test_a_program_is_like_one_of_the_table():
     for name, row in tables.PROGRAMS.items():
-        if "like" in row:
-            assert "like" not in tables.PROGRAMS.get(row["like"], {}), name
-            assert "runs" not in row, f"{name} is like {row['like']}, so that its options are never read"
+        assert row.get("like", name) in tables.PROGRAMS, name
 
 
 def test_a_program_that_is_not_in_the_tables_has_no_facts():

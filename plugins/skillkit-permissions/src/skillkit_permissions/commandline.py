@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from glob import iglob
+from itertools import islice
 from os.path import join
 
 from .file_arguments import files_of, only_reads
 from .files import decide_file
 from .hosts import Unclear as UnclearHost, host_of, names_host
+from .options import read
 from .paths import Unclear, inside, places
 from .programs import known, program_of
 from .request import Decision, Request
-from .risky_options import harmless_variable, runs_scripts, takes_over, unruly
+from .risky_options import harmless_variable, runs_scripts, takes_over, unknown_option, unruly
 from .rules import CommandPattern, Rule, Rules, command_pattern
 from .shell import Command, Line, Redirect, Word, parse
 from .wrappers import Inner, inner_of
@@ -60,6 +64,9 @@ class _Judge:
         self.bypass = self.request.mode == "bypass"
         # what might be hidden from a rule asks, also in bypass
         self.guarded = bool(self.deny or self.ask)
+        forbidding = [r for r in (*self.rules.deny, *self.rules.ask) if r.spec is not None]
+        # what no table knows may be hidden from a rule about files or hosts, too
+        self.watched = any(r.names(tool) for r in forbidding for tool in ("Bash", "Read", "Edit", "WebFetch"))
 
     def line(self, text: str, depth: int = 0) -> Decision:
         """Decide a line."""
@@ -103,6 +110,7 @@ class _Judge:
         if forbidden is not None and forbidden.outcome == "deny":
             return forbidden
         found: list[Decision] = [] if forbidden is None else [forbidden]
+        self._enter(words)
         inner = list(inner_of(words)) if depth < _DEEPEST else [Inner("unknown")]
         exact = self._exact(words)
         for one in inner:
@@ -113,6 +121,8 @@ class _Judge:
             if exact is None or decided.outcome == "deny" or decided.rule:
                 found.append(decided)
         found += self._files(words)
+        if launched := self._launched(words):
+            found.append(launched)
         if not (inner and all(one.how == "same" for one in inner)):
             found.append(self._own(words, exact))
         return _strictest(found)
@@ -123,6 +133,8 @@ class _Judge:
         if self.request.mode == "read-only" and not only_reads(words):
             return Decision("deny", f"the mode is read-only, and {name} may change something")
         why = unruly(words)
+        if why is None and self.watched and (option := unknown_option(words)):
+            why = f"its option {option} is not known, and a rule that forbids is in force", self.guarded
         rule = exact or self._prefix(words)
         if rule is not None and (why is None or rule is exact):
             return Decision("allow", "a rule allows it", rule.text, rule.origin)
@@ -192,6 +204,33 @@ class _Judge:
                 return Decision("ask", f"{name} may run something that a rule is about", found.rule, found.origin)
         return self._unclear(f"what {name} runs is not known")
 
+    def _launched(self, words: Sequence[Word]) -> Decision | None:
+        """Return a question where a program that no table names, or a variable for make, holds a command that a rule is about."""
+        program = known(program_of(words[0]))
+        if not self.guarded or (program is not known("") and program != known("") and "assigns" not in program.tags):
+            return None
+        texts = [text for w in words[1:] for text in _COMMAND_ENDS.split(w.text)]
+        if "assigns" in program.tags:
+            texts = [text for w in words[1:] if "=" in w.text for text in _COMMAND_ENDS.split(w.text.partition("=")[2])]
+        for at, text in enumerate(texts):
+            found = self._forbidden([Word(one) for one in texts[at:]]) if text else None
+            if found is not None:
+                name = program_of(words[0])
+                return Decision("ask", f"{name} may run something that a rule is about", found.rule, found.origin)
+        return None
+
+    def _enter(self, words: Sequence[Word]) -> None:
+        """Note the folder that an option makes a program work in; what follows may be there, too."""
+        program = known(program_of(words[0]))
+        for word in read(program, words[1:]).values(program.moves) if program.moves else ():
+            if not word.known or word.glob:
+                self.lost = True
+                continue
+            try:
+                self.cwds += [p for cwd in tuple(self.cwds) for p in places(word.text, self.request.place, cwd)]
+            except Unclear:
+                self.lost = True
+
     def _files(self, words: Sequence[Word]) -> Iterator[Decision]:
         """Yield what the files of a command get, where they matter."""
         name = program_of(words[0])
@@ -212,17 +251,24 @@ class _Judge:
             for text in (word.text, word.text.partition("=")[2]):
                 if "://" in text:
                     yield from self._address(text, name)
-                elif id(word) not in judged and text and word.known and not text.startswith("-"):
-                    yield from self._mentioned(text, name)
+            if id(word) not in judged and word.known and word.text:
+                yield from self._mentioned(word, name)
 
-    def _mentioned(self, text: str, name: str) -> Iterator[Decision]:
-        """Yield a question where an argument of any program is a file that a rule forbids."""
+    def _mentioned(self, word: Word, name: str) -> Iterator[Decision]:
+        """Yield a question where an argument of any program is, or ends in, a file that a rule forbids."""
+        rules = Rules(deny=tuple(r for r in self.rules.deny if r.spec is not None and not r.problem))
+        if not any(r.names("Edit") for r in rules.deny):
+            return
+        texts = _parts_of(word)
         for cwd in self.cwds:
-            for writes in (False, True):
-                found = decide_file(self._only_deny, text, self.request.place, "bypass", writes=writes, cwd=cwd)
-                if found.outcome == "deny":
-                    yield Decision("ask", f"{name} may use {text}, which a rule forbids", found.rule, found.origin)
-                    return
+            if word.glob:
+                texts = [*texts, *islice(iglob(word.text, root_dir=cwd, include_hidden=True), 500)]
+            for text in texts:
+                for writes in (False, True):
+                    found = decide_file(rules, text, self.request.place, "bypass", writes=writes, cwd=cwd)
+                    if found.outcome == "deny":
+                        yield Decision("ask", f"{name} may use {text}, which a rule forbids", found.rule, found.origin)
+                        return
 
     def _address(self, text: str, name: str) -> Iterator[Decision]:
         """Yield a question where an argument of any program is an address that a rule forbids."""
@@ -233,10 +279,6 @@ class _Judge:
         for rule in self.rules.deny:
             if rule.names("WebFetch") and rule.spec is not None and names_host(rule.spec, host, approves=False):
                 yield Decision("ask", f"{name} may reach {host}, which a rule forbids", rule.text, rule.origin)
-
-    @property
-    def _only_deny(self) -> Rules:
-        return Rules(deny=tuple(r for r in self.rules.deny if r.spec is not None and not r.problem))
 
     def _is_inside(self, word: Word) -> bool:
         """Return whether a file that is written is in the project, and in no folder that decides what runs."""
@@ -275,8 +317,6 @@ class _Judge:
 
     def _globbed(self, word: Word, *, writes: bool, deep: bool, guarded: bool) -> Decision:
         """Decide the files that a pattern finds now. A pattern that finds none, or is guarded, may find others later."""
-        from glob import iglob
-
         found: list[Decision] = []
         for cwd in self.cwds:
             for at, path in enumerate(iglob(word.text, root_dir=cwd, include_hidden=True)):
@@ -321,6 +361,21 @@ class _Judge:
 
     def _moves_inside(self, words: Sequence[Word]) -> bool:
         return not self.lost and all(inside(cwd, self.request.place.roots) for cwd in self.cwds)
+
+
+_PIECES = re.compile(r"[=@:,;<>|&()\s'\"]+")
+_COMMAND_ENDS = re.compile(r"[\s;&|()`{}'\"]+|\$\(|(?<=[A-Za-z0-9_-])=")
+
+
+def _parts_of(word: Word) -> list[str]:
+    """Return the texts in a word that may be paths: all of it, what stands between separators, and the ends of an option."""
+    text = word.text
+    found = dict.fromkeys([text] if not text.startswith("-") else [])
+    found.update(dict.fromkeys(piece for piece in _PIECES.split(text) if piece and not piece.startswith("-")))
+    if text.startswith("-"):
+        joined = text.partition("=")[0]
+        found.update(dict.fromkeys(joined[at:] for at in range(2, min(len(joined), 200))))
+    return list(found)
 
 
 def _strictest(found: Sequence[Decision]) -> Decision:

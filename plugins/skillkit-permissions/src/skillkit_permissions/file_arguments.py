@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from .programs import VERSIONED, Program, known, program_of, words_of
-from .risky_options import is_option, unruly
+from .options import Arguments, part, read
+from .programs import VERSIONED, Program, known, plain_name, program_of, words_of
+from .risky_options import unruly
 from .shell import Word
-from .tables import CURL_DATA, GIT, GIT_VALUES, VALUES
+from .tables import CURL_DATA
 
 __all__ = ["Operand", "files_of", "only_reads"]
 
@@ -30,101 +31,127 @@ class Operand:
     deep: bool = False
 
 
-def files_of(words: Sequence[Word]) -> Iterator[Operand]:
-    """Yield the files that a command reads or changes, as far as its program is known."""
+_RECURSIVE = words_of("-r -R -a --recursive --archive")
+_ANY = Word("", known=False)
+
+
+def files_of(words: Sequence[Word], *, looks: bool = False) -> Iterator[Operand]:
+    """Yield the files that a command reads or changes, as far as its program is known.
+
+    Args:
+        looks: those of which only names and sizes are read count, too.
+    """
     name = program_of(words[0])
-    args = words[1:]
-    recursive = any(
-        w.text in ("--recursive", "--archive") or re.match(r"-[A-Za-z]*[rRa][A-Za-z]*\Z", w.text) for w in args
-    )
-    program = known(name)
-    deep = "deep" in program.tags or recursive
-    if name == "dd":
-        for word in args:
+    program = known(name if not VERSIONED.match(name) else plain_name(name))
+    given = read(program, words[1:])
+    if plain_name(name) == "git":
+        yield from _git_files(given)
+        return
+    yield from _of_options(program, given)
+    if plain_name(name) == "dd":
+        for word in given.operands:
             key, _, value = word.text.partition("=")
             if key in ("of", "if"):
-                yield Operand(_part(word, value), writes=key == "of")
-    elif name == "git":
-        yield from _git_files(args)
-    elif name in ("sed", "gsed"):
-        yield from _sed_files(args)
+                yield Operand(part(word, value), writes=key == "of")
+    elif plain_name(name) == "find":
+        # what an expression writes is judged as an option of find
+        yield from (Operand(w) for w in words[1:] if looks and not w.text.startswith(("-", "(", "!")))
+    else:
+        yield from _operands(name, program, given, looks)
+    if plain_name(name) == "curl":
+        yield from _sent(program, given, words[1:])
+
+
+def _of_options(program: Program, given: Arguments) -> Iterator[Operand]:
+    """Yield the files that are values of options."""
+    yield from (Operand(w, writes=True) for w in given.values(program.output))
+    yield from (Operand(w) for w in given.values(program.input))
+    for option in given.given(program.lists):
+        # which files the list names is not known
+        if option.value is not None:
+            yield Operand(option.value)
+        yield Operand(_ANY, writes=program.files in ("write", "copy") or "writes" in program.tags)
+
+
+def _operands(name: str, program: Program, given: Arguments, looks: bool) -> Iterator[Operand]:
+    """Yield the files that a program names in its arguments, by what it does with them."""
+    recursive = given.has(_RECURSIVE)
+    deep = "deep" in program.tags or recursive
+    if plain_name(name) == "sed":
+        places = given.has("-i --in-place")
+        scripts = given.has("-e -f --expression --file")
+        yield from (Operand(w, writes=places) for w in given.operands[0 if scripts else 1 :])
+    elif plain_name(name) == "tar":
+        yield from _archived(given)
     elif program.files == "copy":
-        yield from _copied(name, program, args, deep)
+        yield from _copied(name, program, given, deep)
     elif program.files == "search":
-        yield from _searched(args, deep, here="searches-here" in program.tags or recursive)
-    elif program.files in ("read", "write") or VERSIONED.match(name):
-        yield from _named(program, args, deep)
-    if name == "curl":
-        yield from _sent(args)
-    for options in program.output:
-        yield from (Operand(w, writes=True) for w in _values(args, options))
-    for options in program.input:
-        yield from (Operand(w) for w in _values(args, options))
+        yield from _searched(given, deep, here="searches-here" in program.tags or recursive)
+    elif program.files in ("read", "write") or (looks and program.files == "look"):
+        yield from _named(program, given, deep)
 
 
-def _named(program: Program, args: Sequence[Word], deep: bool) -> Iterator[Operand]:
+def _named(program: Program, given: Arguments, deep: bool) -> Iterator[Operand]:
     """Yield the files that a program names in its arguments."""
-    plain = list(_plain(args, program.values))
-    writes = program.files == "write"
-    for at, word in enumerate(plain[1:] if "skips-first" in program.tags else plain):
-        yield Operand(word, writes=writes or (at == 1 and "writes-second" in program.tags), deep=deep)
+    # a word behind an option that is not known may be its value
+    skipped = 1 if "skips-first" in program.tags and not given.unknown else 0
+    written = {0 if "writes-first" in program.tags else None, 1 if "writes-second" in program.tags else None}
+    for at, word in enumerate(given.operands[skipped:]):
+        yield Operand(word, writes=program.files == "write" or at in written, deep=deep)
 
 
-def _searched(args: Sequence[Word], deep: bool, here: bool) -> Iterator[Operand]:
+def _archived(given: Arguments) -> Iterator[Operand]:
+    """Yield the archive of tar, and what is put into it."""
+    writes = given.has("-c -r -u -A --create --append --update --catenate --concatenate --delete")
+    yield from (Operand(w, writes=writes) for w in given.values("-f --file") if w.text != "-")
+    yield from (Operand(w, deep=True) for w in given.operands)
+
+
+def _searched(given: Arguments, deep: bool, here: bool) -> Iterator[Operand]:
     """Yield the files that a program like grep looks in; ``here``: without any in the working folder."""
-    plain = list(_plain(args, words_of(VALUES["search"])))
-    given = any(
-        is_option(w.text, "-e") or is_option(w.text, "-f") or w.text.startswith(("--regexp", "--file")) for w in args
-    )
-    for at, word in enumerate(args):
-        if word.text in ("-f", "--file") and at + 1 < len(args):
-            yield Operand(args[at + 1])
-    plain = plain if given else plain[1:]
-    yield from (Operand(w, deep=deep) for w in (plain or [Word(".")] * here))
+    patterns = given.has("-e -f --regexp --file --files --type-list")
+    found = given.operands if patterns or given.unknown else given.operands[1:]
+    yield from (Operand(w, deep=deep) for w in (found or [Word(".")] * here))
 
 
-_GIT_VALUES = words_of(GIT_VALUES)
-_GIT_PATCHES = ("-L", "-p", "-u", "-U", "--patch", "--unified")
+_GIT_PATCHES = words_of(
+    "-L -p -u -U -G -S --patch --unified -c --cc -m --dd --remerge-diff --patch-with-stat --patch-with-raw"
+)
 # a pattern of git, or its magic: any file may be meant
 _GIT_PATTERN = re.compile(r"[*?\[]|\A:[(!^/]")
 
 
-def _git_files(args: Sequence[Word]) -> Iterator[Operand]:
+def _git_files(given: Arguments) -> Iterator[Operand]:
     """Yield the files that git reads or changes, in the folder that ``-C`` names."""
-    at, folder = 0, ""
-    while at < len(args) and args[at].text.startswith("-"):
-        option, joined, value = args[at].text.partition("=")
-        if option in _GIT_VALUES and not joined:
-            at += 1
-            value = args[at].text if at < len(args) else ""
-        if option in ("-C", "--work-tree"):
-            folder = posixpath.join(folder, value)
-        at += 1
-    for operand in _git_operands(args[at].text, args[at + 1 :]) if at < len(args) else ():
+    folder = ""
+    for word in given.values("-C --work-tree"):
+        folder = posixpath.join(folder, word.text)
+    if not given.operands:
+        return
+    program = known(f"git {given.operands[0].text}")
+    behind = read(program, given.operands[1:])
+    for operand in (*_of_options(program, behind), *_git_operands(given.operands[0].text, program, behind, given)):
         word = operand.word
-        yield replace(operand, word=_part(word, posixpath.join(folder, word.text))) if folder else operand
+        yield replace(operand, word=part(word, posixpath.join(folder, word.text))) if folder and word.known else operand
 
 
-def _git_operands(subcommand: str, args: Sequence[Word]) -> Iterator[Operand]:
-    facts = GIT.get(subcommand, {}).get("is", "").split()
+def _git_operands(subcommand: str, program: Program, given: Arguments, all_words: Arguments) -> Iterator[Operand]:
     if subcommand == "grep":
         # in front of "--" a revision may stand, whose files are all looked in
-        named = any(w.text == "--" for w in args)
+        named = any(w.text == "--" for w in all_words.operands)
         yield from ([] if named else [Operand(Word("."), deep=True)])
-        yield from (_git_pathspec(o) for o in _searched(args, True, here=named))
-    elif "writes" in facts:
-        yield from (
-            Operand(w, writes=True, deep=True) for w in _plain(args, frozenset()) if w.text not in ("HEAD", ".")
-        )
-    elif "shows" in facts or (
-        subcommand in ("log", "whatchanged") and any(w.text.startswith(_GIT_PATCHES) for w in args)
-    ):
+        yield from (_git_pathspec(o) for o in _searched(given, True, here=named))
+    elif "writes" in program.tags:
+        yield from (Operand(w, writes=True, deep=True) for w in given.operands if w.text not in ("HEAD", "."))
+    elif "shows" in program.tags or (subcommand in ("log", "whatchanged") and given.has(_GIT_PATCHES)):
         # files outside of a repository are compared, too
-        yield from (_git_pathspec(Operand(w, deep=True)) for w in _plain(args, frozenset()))
+        yield from (_git_pathspec(Operand(w, deep=True)) for w in given.operands)
         # -L1,5:FILE
-        yield from (Operand(_part(w, w.text.rpartition(":")[2])) for w in args if re.match(r"-L.*:", w.text))
-    elif any(w.text == "--no-index" for w in args):
-        yield from (Operand(w) for w in _plain(args, frozenset()))
+        for word in given.values("-L"):
+            if ":" in word.text:
+                yield Operand(part(word, word.text.rpartition(":")[2]))
+    elif program.files == "read" or given.has("--no-index"):
+        yield from (Operand(w) for w in given.operands)
 
 
 def _git_pathspec(operand: Operand) -> Operand:
@@ -132,55 +159,13 @@ def _git_pathspec(operand: Operand) -> Operand:
     word = operand.word
     if word.known and not word.glob and _GIT_PATTERN.search(word.text):
         return replace(operand, word=Word("."), deep=True)
-    return replace(operand, word=_part(word, word.text.rpartition(":")[2] or ".")) if ":" in word.text else operand
+    return replace(operand, word=part(word, word.text.rpartition(":")[2] or ".")) if ":" in word.text else operand
 
 
-def _part(word: Word, text: str) -> Word:
-    return Word(text, word.known, word.glob, text.startswith("~"))
-
-
-def _plain(args: Sequence[Word], valued: frozenset[str]) -> Iterator[Word]:
-    """Yield the words that are no options."""
-    at, options = 0, True
-    while at < len(args):
-        text = args[at].text
-        if options and text == "--":
-            options = False
-        elif options and text in valued:
-            at += 1
-        elif text != "-" and (not options or not text.startswith("-")):
-            yield args[at]
-        at += 1
-
-
-def _values(args: Sequence[Word], options: str) -> Iterator[Word]:
-    """Yield the values of an option, given as ``-o --output``.
-
-    The short form may stand behind other letters, but not behind those of ``-XPUT``.
-    """
-    for at, word in enumerate(args):
-        for option in options.split():
-            if option.startswith("--"):
-                if word.text == option:
-                    yield from args[at + 1 : at + 2]
-                elif word.text.startswith(f"{option}="):
-                    yield _part(word, word.text.partition("=")[2])
-            elif not word.text.startswith("--") and (match := re.match(rf"-[A-WYZa-z0-9#]*?{option[1]}", word.text)):
-                joined = word.text[match.end() :]
-                yield from [_part(word, joined)] if joined else args[at + 1 : at + 2]
-
-
-def _sed_files(args: Sequence[Word]) -> Iterator[Operand]:
-    places = any(re.match(r"-[nErsuz]*i|--in-place", w.text) for w in args)
-    scripts = any(re.match(r"-[nErsuz]*[ef]|--expression|--file", w.text) for w in args)
-    plain = list(_plain(args, frozenset({"-e", "-f", "--expression", "--file", "-l"})))
-    yield from (Operand(w, writes=places) for w in (plain if scripts else plain[1:]))
-
-
-def _copied(name: str, program: Program, args: Sequence[Word], deep: bool) -> Iterator[Operand]:
+def _copied(name: str, program: Program, given: Arguments, deep: bool) -> Iterator[Operand]:
     """Yield what a program copies, where to, and the files that are there then."""
-    target = list(_values(args, "-t --target-directory"))
-    plain = list(_plain(args, program.values))
+    target = list(given.values("-t --target-directory")) if "remote" not in program.tags else []
+    plain = given.operands
     sources = plain if target else plain[:-1]
     if name == "ln" and len(plain) == 1 and not target:
         sources = plain
@@ -200,19 +185,18 @@ def _copied(name: str, program: Program, args: Sequence[Word], deep: bool) -> It
                     )
 
 
-def _sent(args: Sequence[Word]) -> Iterator[Operand]:
+def _sent(program: Program, given: Arguments, args: Sequence[Word]) -> Iterator[Operand]:
     """Yield the files that curl sends, those of ``file:`` addresses, and the folder where it puts what it fetches."""
     for long, short in CURL_DATA.items():
-        for word in _values(args, f"{short} --{long}"):
+        for word in given.values(f"{short} --{long}"):
             if found := re.search(r"[@<](.*)", word.text, re.S):
-                yield Operand(_part(word, found[1]))
+                yield Operand(part(word, re.split(r";(?:type|filename|headers|encoder)=", found[1])[0]))
     # what has no "=" is a file of cookies
-    yield from (Operand(w) for w in _values(args, "-b --cookie") if "=" not in w.text)
+    yield from (Operand(w) for w in given.values("-b --cookie") if "=" not in w.text)
     for word in args:
-        if word.text[:5].lower() == "file:":
-            yield Operand(_part(word, re.sub(r"(?i)\Afile:(?://[^/]*)?", "", word.text)))
-    names = ("--remote-name", "-J", "--remote-header-name")
-    if any(w.text in names or re.fullmatch(r"-[a-zA-Z]*O[a-zA-Z]*", w.text) for w in args):
+        if (at := word.text.lower().find("file:")) >= 0 and word.text[:at] in ("", "--url="):
+            yield Operand(part(word, re.sub(r"(?i)\Afile:(?://[^/]*)?", "", word.text[at:])))
+    if given.has("-O -J --remote-name --remote-name-all --remote-header-name"):
         yield Operand(Word("."), writes=True)
 
 
@@ -220,9 +204,10 @@ def only_reads(words: Sequence[Word]) -> bool:
     """Return whether a command is known to change nothing."""
     name = words[0].text
     if name == "git":
-        plain = [w.text for w in words[1:] if not w.text.startswith("-")]
-        facts = GIT.get(plain[0], {}).get("is", "") if plain else ""
-        return "read-only" in facts.split() and unruly(words) is None
+        given = read(known("git"), words[1:])
+        if not given.operands or "read-only" not in known(f"git {given.operands[0].text}").tags:
+            return False
+        return unruly(words) is None and not any(o.writes for o in files_of(words))
     tags = known(name).tags
     if "read-only" not in tags or any(not w.known for w in words[1:] if "inert" not in tags):
         return False

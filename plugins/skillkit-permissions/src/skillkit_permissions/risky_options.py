@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from .programs import known, plain_name, program_of, words_of
+from .git_tables import GIT
+from .options import Arguments, read
+from .programs import Program, known, plain_name, program_of, words_of
 from .shell import Word
-from .tables import GIT, GIT_BEFORE, GIT_RUNS, HARMLESS_VARIABLES, TAKING_OVER
+from .tables import FIND, HARMLESS_VARIABLES, TAKING_OVER
 
-__all__ = ["harmless_variable", "is_option", "runs_scripts", "takes_over", "unruly"]
+__all__ = ["harmless_variable", "runs_scripts", "takes_over", "unknown_option", "unruly"]
 
 _HARMLESS = words_of(HARMLESS_VARIABLES)
 _TAKES_OVER = re.compile("|".join(TAKING_OVER.replace("*", ".*").split()))
-_GIT_BEFORE = words_of(GIT_BEFORE)
 
 
 def harmless_variable(name: str) -> bool:
@@ -36,7 +37,7 @@ _SED_SAFE = re.compile(
     r"(?:[pdqPDgGhHnNxl=]|q[0-9]*|s/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/[gpiI0-9]*|s\|(?:[^|\\\n]|\\.)*\|(?:[^|\\\n]|\\.)*\|[gpiI0-9]*"
     r"|s#(?:[^#\\\n]|\\.)*#(?:[^#\\\n]|\\.)*#[gpiI0-9]*|s,(?:[^,\\\n]|\\.)*,(?:[^,\\\n]|\\.)*,[gpiI0-9]*|y/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/)\s*(?:;|\n|\Z))+\Z"
 )
-_AWK_RUNS = re.compile(r"system|getline|\||>|@|\bclose\b|\bfflush\b")
+_AWK_RUNS = re.compile(r"system|getline|\||>|@|\bclose\b|\bfflush\b|\bARG[VC]\b")
 _MAKE_SHELL = re.compile(r"\.?SHELL(FLAGS)?[:?+]*=|MAKEFLAGS=")
 
 
@@ -47,178 +48,163 @@ def unruly(words: Sequence[Word]) -> tuple[str, bool] | None:
     """
     name = plain_name(program_of(words[0]))
     program = known(name)
-    hides = bool(program.runs) or name in _SPECIAL
+    hides = bool(program.runs or program.lines) or name in _SPECIAL
     args = words[1:]
     if "inert" not in program.tags and any(not w.known for w in args):
         return "an argument that is not known before it runs", hides
-    texts = [w.text for w in args]
     if hides and any(w.glob and w.text[:1] in "*?[-" for w in args):
         return "file names that may turn out to be options", True
-    if "interpreter" in program.tags and _reads_its_script(texts):
+    given = read(program, args)
+    if "interpreter" in program.tags and _reads_its_script(given):
         return "a script from its input", True
-    if special := _SPECIAL.get(name):
-        return special(texts)
-    for option in program.runs:
-        if any(is_option(text, option) for text in texts):
-            return f"{option} of {name} runs or loads something", True
+    if found := _running(name, program, given):
+        return found
+    special = _SPECIAL.get(name)
+    return special(given, [w.text for w in args]) if special else None
+
+
+def _running(name: str, program: Program, given: Arguments) -> tuple[str, bool] | None:
+    """Return which option runs or loads something."""
+    for option in given.options:
+        if option.name in program.runs or option.name in program.lines:
+            return f"{option.name} of {name} runs or loads something", True
+        if option.name in program.lists:
+            return f"{option.name} of {name} names files that are not known", True
+    for word in given.operands if "ordered" not in program.tags else ():
+        if word.text in program.runs:
+            return f"{word.text} of {name} runs or loads something", True
     return None
 
 
-def _reads_its_script(texts: Sequence[str]) -> bool:
+def unknown_option(words: Sequence[Word]) -> str:
+    """Return an option of which the table of its program, which names all others, says nothing; empty: there is none."""
+    name = plain_name(program_of(words[0]))
+    given = read(known(name), words[1:])
+    if name == "git" and given.operands and not given.unknown:
+        given = read(known(f"git {given.operands[0].text}"), given.operands[1:])
+    if name == "find":
+        return next((w.text for w in words[1:] if w.text.startswith("-") and w.text not in _FIND_WORDS), "")
+    return given.unknown
+
+
+def _reads_its_script(given: Arguments) -> bool:
     """Return whether an interpreter takes its script from its input: no argument names one."""
-    if len(texts) == 1 and texts[0] in ("--version", "-V", "-v", "--help", "-h"):
+    if given.has("--version -V -v --help -h -m") and not given.operands:
         return False
-    return all(text.startswith("-") for text in texts) or any(t in ("-", "/dev/stdin") for t in texts)
+    return not given.operands or given.operands[0].text in ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 
 
-def is_option(text: str, option: str) -> bool:
-    """Return whether a word gives an option: alone, with its value, cut short, or among other letters."""
-    if text == option or (option.startswith("--") and text.startswith(f"{option}=")):
-        return True
-    if option.startswith("--"):
-        # long options may be cut short
-        return len(text) > 4 and text.startswith("--") and option.startswith(text.partition("=")[0])
-    if len(option) == 2 and option[0] == "-":
-        return text[:1] == "-" and text[:2] != "--" and option[1] in re.split(r"[^A-Za-z0-9]", text[1:])[0]
-    return option.startswith("-") and text.startswith(option)
-
-
-def _git(texts: Sequence[str]) -> tuple[str, bool] | None:
-    at = 0
-    while at < len(texts) and texts[at].startswith("-"):
-        if texts[at] not in _GIT_BEFORE:
-            return f"{texts[at]} in front of the subcommand of git", True
-        at += 1
-    rest = texts[at:]
-    if not rest:
+def _git(given: Arguments, texts: Sequence[str]) -> tuple[str, bool] | None:
+    if given.unknown:
+        return f"{given.unknown} in front of the subcommand of git", True
+    if not given.operands:
         return None
-    sub = rest[0]
+    sub, rest = given.operands[0].text, [w.text for w in given.operands[1:]]
     facts = GIT.get(sub, {})
-    if "runs" in facts.get("is", "").split() and not (rest[1:] and rest[1] in facts.get("but", "").split()):
+    if "runs" in facts.get("is", "").split() and not (rest and rest[0] in facts.get("but", "").split()):
         return f"git {sub} may run other commands", True
-    for text in rest[1:]:
-        if re.match(r"(?:ext|fd)::", text) or "::" in text.partition("/")[0]:
-            return "an address that names a program", True
-        for option, only in GIT_RUNS.items():
-            if only and sub not in only.split():
-                continue
-            if is_option(text, option) if option.startswith("--") else text.startswith(option):
-                return f"{option} of git {sub} runs or writes something", True
-    return None
+    if any("::" in text.partition("/")[0] for text in rest):
+        return "an address that names a program", True
+    program = known(f"git {sub}")
+    behind = read(program, given.operands[1:])
+    if found := _running(f"git {sub}", program, behind):
+        return found
+    written = next(behind.given(program.output), None)
+    return (f"{written.name} of git {sub} writes a file", True) if written else None
 
 
-def _find_options(texts: Sequence[str]) -> tuple[str, bool] | None:
+_FIND_WORDS = frozenset().union(*(words_of(text) for text in FIND.values())) | {
+    "-",
+    "--help",
+    "--version",
+    "-O1",
+    "-O2",
+    "-O3",
+}
+
+
+def _find(given: Arguments, texts: Sequence[str]) -> tuple[str, bool] | None:
     for text in texts:
-        if text in ("-delete", "-fprint", "-fprint0", "-fprintf", "-fls"):
+        if text in words_of(FIND["changes"]) or text in words_of(FIND["output"]):
             return f"{text} of find changes files", False
+        if text in words_of(FIND["lists"]):
+            return f"{text} of find names files that are not known", True
     return None
 
 
-def _sed(texts: Sequence[str]) -> tuple[str, bool] | None:
-    scripts, files, plain = [], False, []
-    at = 0
-    while at < len(texts):
-        text = texts[at]
-        if text in ("-e", "--expression"):
-            scripts.append(texts[at + 1] if at + 1 < len(texts) else "")
-            at += 1
-        elif text.startswith("--expression="):
-            scripts.append(text.partition("=")[2])
-        elif text.startswith(("-f", "--file")):
-            files = True
-        elif text.startswith("-") and not text.startswith("--") and len(text) > 1:
-            flags = text[1:].partition("i")[0]
-            if "e" in flags:
-                scripts.append(flags.partition("e")[2] or (texts[at + 1] if at + 1 < len(texts) else ""))
-                at += 0 if flags.partition("e")[2] else 1
-            files = files or "f" in flags
-        elif not text.startswith("--"):
-            plain.append(text)
-        at += 1
-    if not scripts and not files:
-        scripts = plain[:1]
-    if files or any(not _SED_SAFE.match(script) for script in scripts):
+def _sed(given: Arguments, texts: Sequence[str]) -> tuple[str, bool] | None:
+    scripts = [w.text for w in given.values("-e --expression")] or [w.text for w in given.operands[:1]]
+    if any(not _SED_SAFE.match(script) for script in scripts):
         return "a script of sed may run commands and write files", True
     return None
 
 
-def _awk(texts: Sequence[str]) -> tuple[str, bool] | None:
-    at = 0
-    while at < len(texts) and texts[at].startswith("-"):
-        if texts[at] not in ("-F", "-v", "--field-separator", "--assign", "--"):
-            if not re.match(r"-F.|-v.|--field-separator=|--assign=|--version|--posix|--re-interval", texts[at]):
-                return f"{texts[at]} of awk", True
-            at += 1
-        else:
-            at += 1 if texts[at] == "--" else 2
-    if at < len(texts) and _AWK_RUNS.search(texts[at]):
-        return "a program of awk may run commands and write files", True
-    return None
+def _awk(given: Arguments, texts: Sequence[str]) -> tuple[str, bool] | None:
+    if given.operands and _AWK_RUNS.search(given.operands[0].text):
+        return "a program of awk may run commands and use other files", True
+    return (f"{given.unknown} of awk", True) if given.unknown else None
 
 
-def _vim(texts: Sequence[str]) -> tuple[str, bool] | None:
+def _vim(given: Arguments, texts: Sequence[str]) -> tuple[str, bool] | None:
     if any(text.startswith("+") for text in texts):
         return "a command for the program", True
-    for option in (*known("vim").runs, *known("less").runs):
-        if any(is_option(text, option) for text in texts):
-            return f"{option} runs or writes something", True
-    return None
+    other = known("vim")
+    return _running("vim", other, read(other, [Word(text) for text in texts]))
 
 
-def _tar(texts: Sequence[str]) -> tuple[str, bool] | None:
-    if texts and not texts[0].startswith("-") and ("I" in texts[0] or "F" in texts[0]):
-        return "an option of tar that runs something", True
-    for option in known("tar").runs:
-        if any(is_option(text, option) for text in texts):
-            return f"{option} of tar runs something", True
-    if any(re.match(r"[^/=]+:", text) for text in texts if not text.startswith("-")):
+def _tar(given: Arguments, texts: Sequence[str]) -> tuple[str, bool] | None:
+    if any(re.match(r"[^/=]+:", w.text) for w in (*given.operands, *given.values("-f --file"))):
         return "an archive on another machine", True
     return None
 
 
-def _sqlite(texts: Sequence[str]) -> tuple[str, bool] | None:
-    if (
-        any(re.search(r"(?:\A|\n)\s*\.|load_extension|writefile|edit\s*\(", text) for text in texts)
-        or "-cmd" in texts
-        or "-init" in texts
-    ):
+def _sqlite(given: Arguments, texts: Sequence[str]) -> tuple[str, bool] | None:
+    if any(re.search(r"(?:\A|\n)\s*\.|load_extension|writefile|readfile|edit\s*\(", text) for text in texts):
         return "a command of sqlite3 that may run a program", True
     return None
 
 
-def _make(texts: Sequence[str]) -> tuple[str, bool] | None:
-    if any(_MAKE_SHELL.match(text) for text in texts) or any(
-        is_option(t, "--eval") or t.startswith("-E") for t in texts
-    ):
+def _make(given: Arguments, texts: Sequence[str]) -> tuple[str, bool] | None:
+    if any(_MAKE_SHELL.match(text) for text in texts):
         return "make is told what to run", True
+    if any(w.text == "-" or w.text.startswith(("/dev/", "/proc/")) for w in given.values("-f --file --makefile")):
+        return "a makefile from its input", True
     return None
 
 
-def _always(texts: Sequence[str]) -> tuple[str, bool] | None:
+def _always(given: Arguments, texts: Sequence[str]) -> tuple[str, bool] | None:
     return ("it runs a shell or a program of its own", True) if texts else None
 
 
-def _printf(texts: Sequence[str]) -> tuple[str, bool] | None:
-    return ("-v evaluates a name", True) if any(t.startswith("-v") for t in texts) else None
+def _printf(given: Arguments, texts: Sequence[str]) -> tuple[str, bool] | None:
+    return ("-v evaluates a name", True) if texts and texts[0].startswith("-v") else None
 
 
-def _tests(texts: Sequence[str]) -> tuple[str, bool] | None:
-    return _evaluates(texts) if "-v" in texts else None
+def _tests(given: Arguments, texts: Sequence[str]) -> tuple[str, bool] | None:
+    return _evaluates(given, texts) if "-v" in texts else None
 
 
-def _evaluates(texts: Sequence[str]) -> tuple[str, bool] | None:
+def _evaluates(given: Arguments, texts: Sequence[str]) -> tuple[str, bool] | None:
     return ("a subscript is evaluated", True) if any("[" in t for t in texts) else None
 
 
-def _shellish(texts: Sequence[str]) -> tuple[str, bool] | None:
-    # what a shell runs is read as a line or asks (inner_of)
+_HARMLESS_SET = ("pipefail", "errexit", "nounset", "xtrace", "noglob")
+
+
+def _set(given: Arguments, texts: Sequence[str]) -> tuple[str, bool] | None:
+    if (
+        given.unknown
+        or any(t.startswith("+") for t in texts)
+        or any(w.text not in _HARMLESS_SET for w in given.values("-o"))
+    ):
+        return "it changes how the rest is read", True
     return None
 
 
-_SPECIAL: Mapping[str, Callable[[Sequence[str]], tuple[str, bool] | None]] = {
-    "git": _git, "find": _find_options, "sed": _sed, "awk": _awk, "vim": _vim, "nano": _vim, "less": _vim, "tar": _tar,
+_SPECIAL: Mapping[str, Callable[[Arguments, Sequence[str]], tuple[str, bool] | None]] = {
+    "git": _git, "find": _find, "sed": _sed, "awk": _awk, "vim": _vim, "nano": _vim, "less": _vim, "tar": _tar,
     "sqlite3": _sqlite, "make": _make, "printf": _printf, "test": _tests, "[": _tests,
     "script": _always, "expect": _always, "su": _always,
     "source": _always, ".": _always, "socat": _always, "ed": _always, "unset": _evaluates, "read": _evaluates,
-    "declare": _evaluates, "wait": _evaluates, "getopts": _evaluates,
+    "set": _set, "declare": _evaluates, "wait": _evaluates, "getopts": _evaluates,
 }  # fmt: skip

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .programs import Program, known, program_of
+from .options import Arguments, read
+from .programs import Program, known, plain_name, program_of
 from .shell import Word
 
 __all__ = ["Inner", "inner_of"]
@@ -30,16 +31,20 @@ class Inner:
     line: str | None = None
 
 
-_SPLIT = re.compile(r"-[iv0]*S|--s[a-z-]*(?:=|\Z)")
-_XARGS_JOINED = re.compile(r"-(?:[adEILnPseil].+|[0rtpxo]+)\Z")
+_ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=|-\Z")
 
 
 def inner_of(words: Sequence[Word]) -> Iterator[Inner]:
     """Yield what a command runs besides itself."""
-    name = program_of(words[0])
-    program = known(name)
+    name = plain_name(program_of(words[0]))
+    program = known(program_of(words[0]))
+    given = read(program, words[1:])
+    yield from (_line_of([w]) for w in given.values(program.lines))
+    if name == "git" and given.operands:
+        behind = known(f"git {given.operands[0].text}")
+        yield from (_line_of([w]) for w in read(behind, given.operands[1:]).values(behind.lines))
     if program.wraps:
-        yield from _wrapped(name, program, words)
+        yield from _wrapped(name, program, given, words)
     elif "shell" in program.tags:
         yield from _shell(words)
     elif program.launches:
@@ -57,9 +62,11 @@ def inner_of(words: Sequence[Word]) -> Iterator[Inner]:
             if equal:
                 yield Inner("line", line=value if word.known else None)
         yield Inner("unknown")
-    elif name in ("find", "gfind"):
+    elif name == "find":
         yield from _find(words)
-    elif name in ("fd", "fdfind"):
+    elif "interpreter" in program.tags and given.has("-m"):
+        yield from (Inner("launched", (w, *given.operands)) for w in given.values("-m"))
+    elif name == "fd":
         for at, word in enumerate(words):
             if re.match(r"-[A-Za-z]*[xX]\Z|--exec(?:-batch)?\Z", word.text):
                 yield Inner("other", tuple(words[at + 1 :]))
@@ -69,47 +76,43 @@ def inner_of(words: Sequence[Word]) -> Iterator[Inner]:
         yield Inner("unknown")
 
 
-def _wrapped(name: str, program: Program, words: Sequence[Word]) -> Iterator[Inner]:
-    at = 1
-    while at < len(words):
-        text = words[at].text
-        if name == "command" and text in ("-v", "-V"):
-            return
-        if name == "env" and (split := _SPLIT.match(text)):
-            given = [Word(text[split.end() :], words[at].known), *words[at + 1 :]]
-            yield _line_of([w for w in given if w.text], joined=True)
-            return
-        if text == "--":
-            at += 1
-            break
-        if text.startswith("-") and len(text) > 1:
-            if not words[at].known:
-                break
-            takes = _takes_next(text, program.values)
-            if name == "xargs" and not takes and not text.startswith("--") and not _XARGS_JOINED.match(text):
-                yield Inner("unknown")
-            at += 2 if takes else 1
-        elif name in ("env", "sudo", "doas") and re.match(r"[A-Za-z_][A-Za-z0-9_]*=|-\Z", text):
-            at += 1
-        else:
-            break
-    at += program.before
-    rest = tuple(words[at:])
+def _wrapped(name: str, program: Program, given: Arguments, words: Sequence[Word]) -> Iterator[Inner]:
+    if name == "command" and given.has("-v -V"):
+        return
+    rest = list(given.operands)
+    if name == "env" and (split := list(given.values("-S --split-string"))):
+        yield _line_of([w for w in (*split, *rest) if w.text], joined=True)
+        return
+    while rest and name in ("env", "sudo", "doas") and (_ASSIGNED.match(rest[0].text) or rest[0].text in ("", "--")):
+        rest.pop(0)
+    rest = rest[program.before :]
+    if given.unknown and rest:
+        # what stands behind an option that is not known may be its value
+        yield from (Inner("launched", tuple(rest[at:])) for at in range(1, len(rest)))
+        yield Inner("unknown")
     if not rest:
         # a line behind sudo -s, and what the wrapper does alone
         if name in ("sudo", "doas"):
             yield Inner("unknown")
         return
-    if any(not w.known for w in words[1:at]):
+    if any(not w.known for w in words[1 : len(words) - len(rest)]):
         yield Inner("unknown")
     if name == "xargs":
-        rest = (*rest, Word("", known=False))
-        if any(w.text and w.text in rest[0].text for w in _replaced(words[1:at])):
-            rest = (Word("", known=False), *rest[1:])
+        rest = _with_input(given, rest)
     if name == "watch":
         yield _line_of(rest, joined=True)
         return
-    yield Inner("same" if program.wraps == "same" else "other", rest)
+    yield Inner("same" if program.wraps == "same" else "other", tuple(rest))
+
+
+def _with_input(given: Arguments, rest: list[Word]) -> list[Word]:
+    """Return the command that xargs runs, with what its input puts into it."""
+    unknown = Word("", known=False)
+    replaced = [w.text for w in given.values("-I --replace -i")]
+    if given.has("-i --replace"):
+        replaced.append("{}")
+    first = unknown if any(text and text in rest[0].text for text in replaced) else rest[0]
+    return [first, *rest[1:], unknown]
 
 
 def _launched(words: Sequence[Word], subcommands: frozenset[str]) -> Iterator[Inner]:
@@ -120,26 +123,6 @@ def _launched(words: Sequence[Word], subcommands: frozenset[str]) -> Iterator[In
             yield Inner("launched", tuple(words[at:]))
             if not words[at - 1].text.startswith("-") or words[at - 1].text == "--":
                 return
-
-
-def _takes_next(text: str, valued: frozenset[str]) -> bool:
-    """Return whether the next word is the value of an option: of one cut short, or of the last of several letters, too."""
-    if text.startswith("--"):
-        return "=" not in text and any(option.startswith(text) for option in valued)
-    first = next((at for at, letter in enumerate(text) if at and f"-{letter}" in valued), None)
-    return first == len(text) - 1
-
-
-def _replaced(options: Sequence[Word]) -> Iterator[Word]:
-    """Yield the texts that xargs replaces by its input."""
-    for at, word in enumerate(options):
-        if word.text in ("-I", "--replace") and at + 1 < len(options):
-            yield options[at + 1]
-        elif word.text.startswith("-I"):
-            yield Word(word.text[2:])
-        elif word.text.startswith(("-i", "--replace")):
-            yield Word(word.text.partition("=")[2] or word.text[2:] if not word.text.startswith("--") else "{}")
-            yield Word("{}")
 
 
 def _shell(words: Sequence[Word]) -> Iterator[Inner]:
