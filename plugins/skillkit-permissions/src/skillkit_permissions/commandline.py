@@ -16,7 +16,7 @@ from .options import read
 from .paths import Unclear, inside, places
 from .programs import known, program_of
 from .request import Decision, Request
-from .risky_options import harmless_variable, runs_scripts, takes_over, unknown_option, unruly
+from .risky_options import harmless_variable, runs_scripts, sets, takes_over, unknown_option, unruly
 from .rules import CommandPattern, Rule, Rules, command_pattern
 from .shell import Command, Line, Redirect, Word, parse
 from .wrappers import Inner, inner_of
@@ -123,6 +123,7 @@ class _Judge:
         found += self._files(words)
         if launched := self._launched(words):
             found.append(launched)
+        found += [self._unclear(f"{name} is set") for name in sets(words) if takes_over(name)]
         if not (inner and all(one.how == "same" for one in inner)):
             found.append(self._own(words, exact))
         return _strictest(found)
@@ -206,17 +207,21 @@ class _Judge:
 
     def _launched(self, words: Sequence[Word]) -> Decision | None:
         """Return a question where a program that no table names, or a variable for make, holds a command that a rule is about."""
-        program = known(program_of(words[0]))
-        if not self.guarded or (program is not known("") and program != known("") and "assigns" not in program.tags):
+        name = program_of(words[0])
+        program = known(name)
+        if not self.guarded or not (program == known("") or {"assigns", "carries"} & program.tags):
             return None
-        texts = [text for w in words[1:] for text in _COMMAND_ENDS.split(w.text)]
         if "assigns" in program.tags:
             texts = [text for w in words[1:] if "=" in w.text for text in _COMMAND_ENDS.split(w.text.partition("=")[2])]
+        else:
+            texts = [text for w in words[1 + ("carries" in program.tags) :] for text in _COMMAND_ENDS.split(w.text)]
         for at, text in enumerate(texts):
-            found = self._forbidden([Word(one) for one in texts[at:]]) if text else None
-            if found is not None:
-                name = program_of(words[0])
-                return Decision("ask", f"{name} may run something that a rule is about", found.rule, found.origin)
+            # a command may stand behind the letter of an option, too
+            starts = [text, *(text[cut:] for cut in range(2, min(len(text), 50)))] if text.startswith("-") else [text]
+            for start in filter(None, starts):
+                found = self._forbidden([Word(start), *map(Word, texts[at + 1 :])])
+                if found is not None:
+                    return Decision("ask", f"{name} may run something that a rule is about", found.rule, found.origin)
         return None
 
     def _enter(self, words: Sequence[Word]) -> None:
@@ -244,7 +249,8 @@ class _Judge:
             if found.outcome == "ask" and not found.rule and operand.writes and self._is_inside(operand.word):
                 continue
             yield found
-        judged = {id(o.word) for o in listed}
+        # a program of which not all is known may write what it names
+        judged = {id(o.word) for o in listed if o.writes or known(name).complete}
         if "speaks" in known(name).tags:
             return
         for word in words[1:]:
@@ -294,6 +300,8 @@ class _Judge:
 
     def _file(self, word: Word, *, writes: bool, deep: bool = False) -> Decision:
         """Decide a file of a command, wherever the command may find itself."""
+        if word.known and not word.glob and word.text in _NO_FILES:
+            return Decision("allow", "no file")
         files = [r for r in (*self.rules.deny, *self.rules.ask) if r.names("Edit" if writes else "Read")]
         if not word.known:
             if self.bypass and not files:
@@ -337,8 +345,6 @@ class _Judge:
         )
 
     def _redirect(self, redirect: Redirect) -> Decision:
-        if redirect.target.known and not redirect.target.glob and redirect.target.text in _NO_FILES:
-            return Decision("allow", "no file")
         return self._file(redirect.target, writes=redirect.writes)
 
     def _move(self, words: Sequence[Word]) -> Iterator[Decision]:

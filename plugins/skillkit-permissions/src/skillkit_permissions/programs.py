@@ -37,6 +37,7 @@ class Program:
     - ``loads``: with an argument it runs or changes what is not known.
     - ``loose``: it runs its arguments in ways that are not taken apart. What a rule denies in its words asks.
     - ``assigns``: what stands behind ``=`` in its arguments may be a command.
+    - ``carries``: words behind its first argument may be a command that it runs elsewhere.
     - ``ordered``: its options end at the first word that is none.
     - ``bundled``: its first argument may be options without a dash.
     - ``subcommands``: a rule for one subcommand may hold for everything behind it.

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 
 from .git_tables import GIT
 from .options import Arguments, read
 from .programs import Program, known, plain_name, program_of, words_of
 from .shell import Word
-from .tables import FIND, HARMLESS_VARIABLES, TAKING_OVER
+from .tables import FIND, HARMLESS_VARIABLES, PYTHON_RUNS, TAKING_OVER
 
-__all__ = ["harmless_variable", "runs_scripts", "takes_over", "unknown_option", "unruly"]
+__all__ = ["harmless_variable", "runs_scripts", "sets", "takes_over", "unknown_option", "unruly"]
 
 _HARMLESS = words_of(HARMLESS_VARIABLES)
 _TAKES_OVER = re.compile("|".join(TAKING_OVER.replace("*", ".*").split()))
@@ -25,6 +26,27 @@ def harmless_variable(name: str) -> bool:
 def takes_over(name: str) -> bool:
     """Return whether a variable may make another program run than the one that is named."""
     return name not in _HARMLESS and _TAKES_OVER.fullmatch(name) is not None
+
+
+_DECLARING = ("export", "declare", "typeset", "readonly", "local")
+
+
+def sets(words: Sequence[Word]) -> Iterator[str]:
+    """Yield the names of the variables that a command sets, for the shell or for what it runs."""
+    name = plain_name(program_of(words[0]))
+    given = read(known(name), words[1:])
+    if name in _DECLARING or name in ("read", "mapfile", "readarray"):
+        yield from (w.text.partition("=")[0].removesuffix("+") for w in given.operands)
+    if name in ("env", "sudo", "doas"):
+        yield from (w.text.partition("=")[0] for w in takewhile(lambda w: "=" in w.text, given.operands))
+    if name == "read":
+        yield from (w.text for w in given.values("-a"))
+    if name == "printf" and words[1:] and words[1].text.startswith("-v"):
+        yield words[1].text[2:] or (words[2].text if len(words) > 2 else "")
+    if name == "wait":
+        yield from (w.text for w in given.values("-p"))
+    if name == "getopts" and len(words) > 2:
+        yield words[2].text
 
 
 def runs_scripts(name: str) -> bool:
@@ -55,7 +77,7 @@ def unruly(words: Sequence[Word]) -> tuple[str, bool] | None:
     if hides and any(w.glob and w.text[:1] in "*?[-" for w in args):
         return "file names that may turn out to be options", True
     given = read(program, args)
-    if "interpreter" in program.tags and _reads_its_script(given):
+    if "interpreter" in program.tags and _reads_its_script(name, given):
         return "a script from its input", True
     if found := _running(name, program, given):
         return found
@@ -67,10 +89,11 @@ def _running(name: str, program: Program, given: Arguments) -> tuple[str, bool] 
     """Return which option runs or loads something."""
     for option in given.options:
         if option.name in program.runs or option.name in program.lines:
-            return f"{option.name} of {name} runs or loads something", True
+            where = "in front of the subcommand of git" if name == "git" else f"of {name} runs or loads something"
+            return f"{option.name} {where}", True
         if option.name in program.lists:
             return f"{option.name} of {name} names files that are not known", True
-    for word in given.operands if "ordered" not in program.tags else ():
+    for word in given.operands[:1] if "ordered" in program.tags else given.operands:
         if word.text in program.runs:
             return f"{word.text} of {name} runs or loads something", True
     return None
@@ -87,9 +110,9 @@ def unknown_option(words: Sequence[Word]) -> str:
     return given.unknown
 
 
-def _reads_its_script(given: Arguments) -> bool:
+def _reads_its_script(name: str, given: Arguments) -> bool:
     """Return whether an interpreter takes its script from its input: no argument names one."""
-    if given.has("--version -V -v --help -h -m") and not given.operands:
+    if given.has("--version -V --help -h -m" if name == "python" else "--version -V -v --help -h"):
         return False
     return not given.operands or given.operands[0].text in ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 
@@ -158,7 +181,16 @@ def _tar(given: Arguments, texts: Sequence[str]) -> tuple[str, bool] | None:
     return None
 
 
+def _python(given: Arguments, texts: Sequence[str]) -> tuple[str, bool] | None:
+    for module in given.values("-m"):
+        if module.text.partition(".")[0] in words_of(PYTHON_RUNS):
+            return f"the module {module.text} runs code of its arguments", True
+    return None
+
+
 def _sqlite(given: Arguments, texts: Sequence[str]) -> tuple[str, bool] | None:
+    if len(given.operands) < 2 and not given.has("-version --version -help"):
+        return "commands from its input", True
     if any(re.search(r"(?:\A|\n)\s*\.|load_extension|writefile|readfile|edit\s*\(", text) for text in texts):
         return "a command of sqlite3 that may run a program", True
     return None
@@ -203,7 +235,7 @@ def _set(given: Arguments, texts: Sequence[str]) -> tuple[str, bool] | None:
 
 _SPECIAL: Mapping[str, Callable[[Arguments, Sequence[str]], tuple[str, bool] | None]] = {
     "git": _git, "find": _find, "sed": _sed, "awk": _awk, "vim": _vim, "nano": _vim, "less": _vim, "tar": _tar,
-    "sqlite3": _sqlite, "make": _make, "printf": _printf, "test": _tests, "[": _tests,
+    "sqlite3": _sqlite, "python": _python, "make": _make, "printf": _printf, "test": _tests, "[": _tests,
     "script": _always, "expect": _always, "su": _always,
     "source": _always, ".": _always, "socat": _always, "ed": _always, "unset": _evaluates, "read": _evaluates,
     "set": _set, "declare": _evaluates, "wait": _evaluates, "getopts": _evaluates,

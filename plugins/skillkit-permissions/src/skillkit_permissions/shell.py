@@ -224,6 +224,9 @@ class _Reader:
                     self.word(pattern)
                 self.statements(item.get("Stmts", ()))
         elif kind in ("TimeClause", "CoprocClause"):
+            if "Name" in node:
+                self._words_in(node["Name"])
+                self._set("".join(str(part.get("Value", "")) for part in node["Name"].get("Parts", ())))
             if "Stmt" in node:
                 self._statement(node["Stmt"])
         elif kind == "FuncDecl":

@@ -6,13 +6,14 @@ option of its program; another one only those that matter. The file is long beca
 
 from collections.abc import Mapping
 
-__all__ = ["CURL_DATA", "FIND", "HARMLESS_VARIABLES", "PROGRAMS", "TAKING_OVER"]
+__all__ = ["CURL_DATA", "FIND", "HARMLESS_VARIABLES", "PROGRAMS", "PYTHON_RUNS", "TAKING_OVER"]
 
 PROGRAMS: Mapping[str, Mapping[str, str]] = {
     ".": {"is": "loads", "files": "read"},
     "7z": {"is": "deep", "files": "read", "runs": "-si"},
     "7za": {"like": "7z"},
     ":": {"is": "read-only inert speaks"},
+    "R": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
     "Rscript": {"is": "interpreter ordered", "runs": "-e"},
     "[": {"is": "read-only inert speaks"},
     "ack": {
@@ -159,6 +160,14 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
         ),
         "values": "-St --no-preserve --sparse --suffix --target-directory",
     },
+    "cpio": {
+        "flags": "-0abcdfiklmnoprstuvABLSV --create --extract --pass-through --list --null --make-directories --quiet --verbose",
+        "values": "-CEHMR --format --owner",
+        "output": "-F -O --file",
+        "input": "-I --pattern-file",
+        "lists": "-o -p --create --pass-through",
+        "moves": "-D --directory",
+    },
     "cpulimit": {"is": "loose"},
     "crontab": {"is": "loose"},
     "csh": {"is": "shell"},
@@ -234,6 +243,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     },
     "dbus-run-session": {"is": "loose"},
     "dd": {"files": "read"},
+    "declare": {"flags": "-aAfFgiIlnrtuxp"},
     "delta": {"runs": "--pager"},
     "deno": {"is": "interpreter ordered", "runs": "eval"},
     "df": {
@@ -277,7 +287,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "direnv": {"launches": "exec"},
     "dirname": {"is": "read-only inert", "flags": "-z --zero"},
     "doas": {"is": "ordered", "wraps": "other", "values": "-C -u"},
-    "docker": {"is": "subcommands"},
+    "docker": {"is": "subcommands carries"},
     "dos2unix": {"files": "write"},
     "dotnet": {"is": "subcommands"},
     "dpkg": {"runs": "--install --post-invoke --pre-invoke --status-logger -i"},
@@ -299,6 +309,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "echo": {"is": "read-only inert speaks"},
     "ed": {"files": "read"},
     "egrep": {"like": "grep", "is": "read-only", "files": "search"},
+    "elixir": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
     "emacs": {"files": "read", "runs": "--batch --eval --funcall --load --script -batch -eval -f -l"},
     "emacsclient": {"like": "emacs"},
     "enable": {"is": "loads"},
@@ -314,11 +325,12 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
         "moves": "-C --chdir",
     },
     "envdir": {"is": "loose"},
-    "ex": {"like": "vim", "files": "write", "values": "-c"},
+    "ex": {"is": "loose"},
     "exec": {"is": "ordered", "wraps": "other", "flags": "-cl", "values": "-a"},
     "exit": {"is": "read-only inert"},
     "expand": {"is": "read-only", "files": "read", "flags": "-i --initial", "values": "-t --tabs"},
     "expect": {"is": "loose"},
+    "export": {"flags": "-fnp"},
     "fakeroot": {"is": "ordered", "wraps": "other", "values": "-f -i -l -s"},
     "faketime": {"is": "loose"},
     "false": {"is": "read-only inert speaks"},
@@ -364,6 +376,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     },
     "fold": {"is": "read-only", "files": "read", "flags": "-0123456789bs --bytes --spaces", "values": "-w --width"},
     "free": {"is": "read-only"},
+    "ftp": {"is": "loose"},
     "fzf": {"runs": "--bind --preview --with-shell"},
     "g++": {"like": "gcc"},
     "gawk": {"like": "awk"},
@@ -376,6 +389,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "gfind": {"like": "find"},
     "ggrep": {"like": "grep"},
     "gh": {"is": "subcommands"},
+    "ghci": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
     "ginstall": {"like": "install"},
     "git": {
         "is": "subcommands ordered",
@@ -391,6 +405,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "gmake": {"like": "make"},
     "gmv": {"like": "mv"},
     "gnice": {"like": "nice"},
+    "gnuplot": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
     "go": {"is": "subcommands", "runs": "-exec -modfile -overlay -toolexec -vettool"},
     "gpg": {
         "files": "read",
@@ -439,12 +454,14 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
         "input": "-f --file --exclude-from",
     },
     "grm": {"like": "rm"},
+    "groovy": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
     "groups": {"is": "read-only"},
     "gsed": {"like": "sed"},
     "gsort": {"like": "sort"},
     "gtar": {"like": "tar"},
     "gtime": {"is": "loose"},
     "gtimeout": {"like": "timeout"},
+    "guile": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
     "gunzip": {"like": "gzip", "files": "read"},
     "gvim": {"like": "vim"},
     "gxargs": {"like": "xargs"},
@@ -480,6 +497,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "i386": {"is": "loose"},
     "iconv": {"files": "read", "values": "-f -t"},
     "id": {"is": "read-only", "flags": "-GZagnruz --context --group --groups --name --real --user --zero"},
+    "iex": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
     "ifne": {"is": "loose"},
     "install": {
         "files": "copy",
@@ -492,6 +510,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     },
     "ionice": {"is": "ordered", "wraps": "other", "values": "--class --classdata -P -c -n -p -u"},
     "ipython": {"like": "python"},
+    "irb": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
     "jobs": {"is": "loose"},
     "join": {
         "is": "read-only",
@@ -501,10 +520,12 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     },
     "journalctl": {"runs": "--pager"},
     "jq": {"is": "read-only skips-first", "files": "read", "runs": "--library-path -L"},
+    "jshell": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
+    "julia": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
     "just": {"is": "subcommands assigns"},
     "ksh": {"is": "shell"},
     "ksh93": {"is": "shell"},
-    "kubectl": {"is": "subcommands"},
+    "kubectl": {"is": "subcommands carries"},
     "ld": {"runs": "--plugin -plugin"},
     "less": {
         "is": "read-only",
@@ -529,7 +550,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
         ),
         "values": "-St --suffix --target-directory",
     },
-    "local": {"is": "inert"},
+    "local": {"is": "inert", "flags": "-aAfFgiIlnrtuxp"},
     "locale": {"is": "read-only"},
     "logsave": {"is": "loose"},
     "look": {"files": "read"},
@@ -552,6 +573,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "ltrace": {"is": "ordered", "wraps": "other", "values": "-A -D -F -a -e -l -n -o -p -s -u -x"},
     "lua": {"is": "interpreter ordered", "runs": "-e -l"},
     "luajit": {"like": "lua"},
+    "lxc": {"like": "docker"},
     "make": {
         "is": "subcommands assigns",
         "flags": (
@@ -609,11 +631,12 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
         "values": "-St --suffix --target-directory",
     },
     "mvn": {"is": "subcommands"},
-    "mysql": {"runs": "--execute --init-command --pager -e"},
+    "mysql": {"is": "loose"},
     "nano": {"files": "read"},
     "nawk": {"like": "awk"},
     "nc": {"runs": "--exec --lua-exec --sh-exec -c -e"},
     "ncat": {"like": "nc"},
+    "nerdctl": {"like": "docker"},
     "netcat": {"like": "nc"},
     "nice": {"is": "ordered", "wraps": "same", "flags": "--help", "values": "-n --adjustment"},
     "nl": {
@@ -648,6 +671,8 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "nsenter": {"is": "loose"},
     "numactl": {"is": "loose"},
     "nvim": {"like": "vim", "files": "read", "values": "-c"},
+    "oc": {"like": "kubectl"},
+    "octave": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
     "od": {
         "is": "read-only",
         "files": "read",
@@ -691,6 +716,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "pkexec": {"is": "ordered", "wraps": "other", "values": "--user"},
     "pnpm": {"like": "npm", "is": "subcommands", "launches": "dlx exec"},
     "pnpx": {"is": "loose"},
+    "podman": {"like": "docker"},
     "poetry": {"is": "subcommands", "launches": "run"},
     "pr": {
         "files": "read",
@@ -706,13 +732,13 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     },
     "prename": {"files": "write"},
     "printenv": {"is": "read-only", "flags": "-0 --null"},
-    "printf": {"is": "read-only inert speaks"},
+    "printf": {"is": "read-only inert speaks ordered"},
     "prlimit": {"is": "loose"},
     "proot": {"is": "loose"},
     "proxychains": {"is": "loose"},
     "proxychains4": {"is": "loose"},
     "ps": {"is": "read-only"},
-    "psql": {"runs": "--command --file -c -f"},
+    "psql": {"is": "loose"},
     "pwd": {"is": "read-only", "flags": "-LP --logical --physical"},
     "pwsh": {"is": "shell"},
     "pypy": {"like": "python"},
@@ -728,9 +754,12 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     },
     "python2": {"like": "python"},
     "python3": {"like": "python"},
+    "racket": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
     "rake": {"is": "subcommands"},
+    "raku": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
     "rbash": {"is": "shell"},
     "rclone": {"is": "loose"},
+    "read": {"is": "ordered", "flags": "-ers", "values": "-adinNptu"},
     "readarray": {"is": "loads"},
     "readlink": {
         "is": "read-only",
@@ -740,6 +769,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
             "--verbose --zero"
         ),
     },
+    "readonly": {"flags": "-aAfFgiIlnrtuxp"},
     "realpath": {
         "is": "read-only",
         "files": "look",
@@ -825,6 +855,8 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "runuser": {"is": "loose"},
     "rvim": {"like": "vim"},
     "rye": {"launches": "run"},
+    "sbcl": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
+    "scala": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
     "scp": {
         "is": "remote",
         "files": "copy",
@@ -865,7 +897,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "setpriv": {"is": "loose"},
     "setsid": {"is": "ordered", "wraps": "other"},
     "setuidgid": {"is": "loose"},
-    "sftp": {"runs": "-D -F -S -b -o"},
+    "sftp": {"is": "loose"},
     "sg": {"is": "loose"},
     "sh": {"is": "shell", "files": "read"},
     "sha1sum": {"like": "md5sum", "is": "read-only", "files": "read"},
@@ -954,6 +986,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
         "moves": "-D --chdir",
     },
     "sum": {"files": "read", "flags": "-rs --sysv"},
+    "swipl": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
     "systemd-run": {"is": "loose"},
     "tac": {"is": "read-only", "files": "read", "flags": "-br --before --regex", "values": "-s --separator"},
     "tail": {
@@ -1004,6 +1037,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     },
     "task": {"is": "subcommands assigns"},
     "taskset": {"is": "ordered", "wraps": "other", "before": "1"},
+    "tclsh": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
     "tcpdump": {"runs": "-w -z"},
     "tcsh": {"is": "shell"},
     "tee": {"files": "write", "flags": "-aip --append --ignore-interrupts --output-error"},
@@ -1051,6 +1085,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "tsocks": {"is": "loose"},
     "tty": {"is": "read-only", "flags": "-s --quiet --silent"},
     "type": {"is": "read-only"},
+    "typeset": {"flags": "-aAfFgiIlnrtuxp"},
     "uname": {
         "is": "read-only",
         "flags": (
@@ -1075,6 +1110,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "uptime": {"is": "read-only", "flags": "-Vhps --pretty --since"},
     "uv": {"is": "subcommands", "launches": "run"},
     "uvx": {"is": "loose"},
+    "vagrant": {"like": "docker"},
     "valgrind": {"is": "loose"},
     "vdir": {"like": "ls"},
     "vi": {"like": "vim", "files": "read", "values": "-c"},
@@ -1085,6 +1121,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
         "runs": "--cmd --remote --servername --startuptime -S -U -W -c -es -i -s -u -w",
     },
     "vimdiff": {"like": "vim", "files": "read"},
+    "wait": {"flags": "-fn", "values": "-p"},
     "watch": {"is": "ordered", "wraps": "other", "values": "--equexit --interval -n -q"},
     "wc": {
         "is": "read-only",
@@ -1132,6 +1169,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "which": {"is": "read-only"},
     "whoami": {"is": "read-only", "flags": "--help"},
     "wireshark": {"runs": "-X"},
+    "wish": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
     "x86_64": {"is": "loose"},
     "xargs": {
         "is": "ordered",
@@ -1208,6 +1246,9 @@ CURL_DATA: Mapping[str, str] = {
     "write-out": "-w",
 }
 """Options of curl whose value may name a file behind ``@`` or ``<``, each with its short form."""
+
+PYTHON_RUNS = "asyncio bdb cProfile code doctest idlelib pdb profile pyclbr runpy site timeit trace turtledemo"
+"""Modules of Python that run code of their arguments or their input behind ``-m``."""
 
 HARMLESS_VARIABLES = (
     "CGO_ENABLED CI CLICOLOR COLORTERM COLUMNS FORCE_COLOR GOARCH GOOS GREP_COLOR GREP_COLORS HISTSIZE LANG "
