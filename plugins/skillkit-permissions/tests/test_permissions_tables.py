@@ -7,10 +7,10 @@ from skillkit_permissions import git_tables, tables
 from skillkit_permissions.decide import decide
 from skillkit_permissions.programs import Program, known, plain_name
 
-OPTIONS = {"flags", "values", "joined", "output", "input", "lists", "moves", "lines", "runs", "ends"}
+OPTIONS = {"flags", "values", "joined", "output", "input", "lists", "moves", "lines", "runs", "ends", "leaves"}
 KEYS = {"is", "like", "files", "wraps", "before", "launches"} | OPTIONS
 TAGS = set(re.findall(r"- ``([a-z-]+)``: ", Program.__doc__ or ""))
-GIT_TAGS = {"read-only", "runs", "shows", "writes"}
+GIT_TAGS = {"plain", "read-only", "runs", "shows", "writes"}
 WORDS = {"files": {"read", "write", "search", "copy", "fetch", "look"}, "wraps": {"same", "other"}}
 
 
@@ -62,3 +62,10 @@ def test_a_rule_with_a_star_covers_no_script_of_a_version_of_an_interpreter(tmp_
     request = {"tool": "Bash", "args": {"command": "pypy3.9 -c pass"}, "cwd": str(tmp_path), "root": str(tmp_path),
                "home": str(tmp_path), "mode": "ask"}  # fmt: skip
     assert decide({"allow": ["Bash(pypy3.9:*)"]}, request)["decision"] == "ask"
+
+
+def test_a_program_runs_without_a_question_only_where_all_of_its_options_are_known():
+    for name in (*tables.PROGRAMS, *(f"git {sub}" for sub in git_tables.GIT)):
+        program = known(name)
+        if "plain" in program.tags and plain_name(name) != "find":
+            assert "read-only" in program.tags and (program.complete or "speaks" in program.tags), name

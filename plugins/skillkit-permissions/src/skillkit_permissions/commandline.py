@@ -7,16 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from glob import iglob
 from itertools import islice
-from os.path import join
+from os.path import exists, join
 
-from .file_arguments import files_of, only_reads
+from .file_arguments import GIT_PATCHES, files_of
 from .files import decide_file
 from .hosts import Unclear as UnclearHost, host_of, names_host
-from .options import read
+from .options import Arguments, read
 from .paths import Unclear, inside, places
 from .programs import known, program_of
+from .repository import is_plain_repository
 from .request import Decision, Request
-from .risky_options import harmless_variable, runs_scripts, sets, takes_over, unknown_option, unruly
+from .risky_options import changes_nothing, harmless_variable, runs_scripts, sets, takes_over, unknown_option, unruly
 from .rules import CommandPattern, Rule, Rules, command_pattern
 from .shell import Command, Line, Redirect, Word, parse
 from .wrappers import Inner, inner_of
@@ -131,7 +132,7 @@ class _Judge:
     def _own(self, words: Sequence[Word], exact: Rule | None) -> Decision:
         """Decide the command itself, where no rule forbids it."""
         name = program_of(words[0])
-        if self.request.mode == "read-only" and not only_reads(words):
+        if self.request.mode == "read-only" and not _only_reads(words):
             return Decision("deny", f"the mode is read-only, and {name} may change something")
         why = unruly(words)
         if why is None and self.watched and (option := unknown_option(words)):
@@ -143,9 +144,45 @@ class _Judge:
             return self._unclear(*why) if why is not None else Decision("allow", "the mode is bypass")
         if name in _MOVES and words[0].text in _MOVES and self._moves_inside(words):
             return Decision("allow", "it stays in the project")
+        if why is None and self._reads_as_the_tool(words):
+            return Decision("allow", "it only reads, in the project")
         if why is not None:
             return Decision("ask", f"{name}: {why[0]}", offer=_exactly(words) if _all_known(words) else ())
         return Decision("ask", f"no rule allows {name}", offer=_offer(words))
+
+    def _reads_as_the_tool(self, words: Sequence[Word]) -> bool:
+        """Return whether a command with plain arguments reads no more than the tool ``read`` may, and says so in the tables."""
+        program = known(words[0].text)
+        given = read(program, words[1:])
+        git = words[0].text == "git"
+        if git and given.operands:
+            program = known(f"git {given.operands[0].text}")
+            given = read(program, given.operands[1:])
+        if "plain" not in program.tags or not _all_known(words) or self.lost:
+            return False
+        # where a rule about commands cannot be read, nobody knows what its author wants
+        if any(r.problem and r.names("Bash") for r in self.rules.allow):
+            return False
+        if not _only_reads(words) or unknown_option(words) or given.has(program.leaves):
+            return False
+        if git:
+            return self._git_reads(given, "shows" in program.tags or given.has(GIT_PATCHES))
+        files = list(files_of(words, looks=True))
+        if any(self._file(o.word, writes=False, deep=o.deep).outcome != "allow" for o in files):
+            return False
+        return program.files == "look" or all(self._is_there(o.word) for o in files)
+
+    def _git_reads(self, given: Arguments, shows: bool) -> bool:
+        """Return whether git reads no more than the tool ``read`` may: its repository runs nothing."""
+        named = given.behind or (given.operands and all(":" in w.text for w in given.operands))
+        if shows and not named and any(r.names("Read") for r in (*self.rules.deny, *self.rules.ask)):
+            # what was committed or changed may be what a rule keeps back
+            return False
+        return all(is_plain_repository(cwd, self.request.place.roots) for cwd in self.cwds)
+
+    def _is_there(self, word: Word) -> bool:
+        """Return whether a file is there now. What will be there later nobody knows."""
+        return word.text == "-" or any(exists(join(cwd, word.text)) for cwd in self.cwds)
 
     def _forbidden(self, words: Sequence[Word]) -> Decision | None:
         """Return what a rule that denies or asks says of a command, by any spelling of it."""
@@ -394,6 +431,11 @@ def _strictest(found: Sequence[Decision]) -> Decision:
     return replace(strictest, offer=tuple(offers) if all(d.offer for d in asking) else ())
 
 
+def _only_reads(words: Sequence[Word]) -> bool:
+    """Return whether a command is known to change nothing."""
+    return changes_nothing(words) and not any(operand.writes for operand in files_of(words))
+
+
 def _all_known(words: Sequence[Word]) -> bool:
     return all(w.known and not w.glob for w in words)
 
@@ -459,4 +501,4 @@ def _offer(words: Sequence[Word]) -> tuple[str, ...]:
         ):
             return _exactly(words)
         return (f"Bash({joined(texts[:3])}:*)",)
-    return (f"Bash({texts[0]}:*)",) if only_reads(words) else _exactly(words)
+    return (f"Bash({texts[0]}:*)",) if _only_reads(words) else _exactly(words)

@@ -1,4 +1,4 @@
-"""Which arguments of a command are files, and which commands are known to change nothing."""
+"""Which arguments of a command are files that it reads or changes."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import dropwhile, takewhile
 
 from .options import Arguments, part, read
 from .programs import VERSIONED, Program, known, plain_name, program_of, words_of
-from .risky_options import unruly
 from .shell import Word
 from .tables import CURL_DATA
 
-__all__ = ["Operand", "files_of", "only_reads"]
+__all__ = ["GIT_PATCHES", "Operand", "files_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,17 @@ def files_of(words: Sequence[Word], *, looks: bool = False) -> Iterator[Operand]
                 yield Operand(part(word, value), writes=key == "of")
     elif plain_name(name) == "find":
         # what an expression writes is judged as an option of find
-        yield from (Operand(w) for w in words[1:] if looks and not w.text.startswith(("-", "(", "!")))
+        yield from (Operand(w) for w in _starting_points(words[1:]) if looks)
     else:
         yield from _operands(name, program, given, looks)
     if plain_name(name) == "curl":
         yield from _sent(program, given, words[1:])
+
+
+def _starting_points(args: Sequence[Word]) -> Iterator[Word]:
+    """Yield the folders in which find starts: what stands in front of the expression."""
+    behind = dropwhile(lambda w: re.match(r"-(?:[HLP]|O[0-9]|D)\Z", w.text), args)
+    return takewhile(lambda w: not w.text.startswith(("-", "(", "!")), behind)
 
 
 def _of_options(program: Program, given: Arguments) -> Iterator[Operand]:
@@ -114,9 +120,7 @@ def _searched(given: Arguments, deep: bool, here: bool) -> Iterator[Operand]:
     yield from (Operand(w, deep=deep) for w in (found or [Word(".")] * here))
 
 
-_GIT_PATCHES = words_of(
-    "-L -p -u -U -G -S --patch --unified -c --cc -m --dd --remerge-diff --patch-with-stat --patch-with-raw"
-)
+GIT_PATCHES = "-L -p -u -U -G -S --patch --unified -c --cc -m --dd --remerge-diff --patch-with-stat --patch-with-raw"
 # a pattern of git, or its magic: any file may be meant
 _GIT_PATTERN = re.compile(r"[*?\[]|\A:[(!^/]")
 
@@ -143,7 +147,7 @@ def _git_operands(subcommand: str, program: Program, given: Arguments, all_words
         yield from (_git_pathspec(o) for o in _searched(given, True, here=named))
     elif "writes" in program.tags:
         yield from (Operand(w, writes=True, deep=True) for w in given.operands if w.text not in ("HEAD", "."))
-    elif "shows" in program.tags or (subcommand in ("log", "whatchanged") and given.has(_GIT_PATCHES)):
+    elif "shows" in program.tags or (subcommand in ("log", "whatchanged") and given.has(GIT_PATCHES)):
         # files outside of a repository are compared, too
         yield from (_git_pathspec(Operand(w, deep=True)) for w in given.operands)
         # -L1,5:FILE
@@ -198,23 +202,3 @@ def _sent(program: Program, given: Arguments, args: Sequence[Word]) -> Iterator[
             yield Operand(part(word, re.sub(r"(?i)\Afile:(?://[^/]*)?", "", word.text[at:])))
     if given.has("-O -J --remote-name --remote-name-all --remote-header-name"):
         yield Operand(Word("."), writes=True)
-
-
-def only_reads(words: Sequence[Word]) -> bool:
-    """Return whether a command is known to change nothing."""
-    name = words[0].text
-    if name == "git":
-        given = read(known("git"), words[1:])
-        if not given.operands or "read-only" not in known(f"git {given.operands[0].text}").tags:
-            return False
-        return unruly(words) is None and not any(o.writes for o in files_of(words))
-    tags = known(name).tags
-    if "read-only" not in tags or any(not w.known for w in words[1:] if "inert" not in tags):
-        return False
-    if (
-        name in ("env", "date", "hostname")
-        and len(words) > 1
-        and not all(w.text.startswith(("+", "-u", "-I", "-R")) for w in words[1:])
-    ):
-        return False
-    return unruly(words) is None and not any(o.writes for o in files_of(words))

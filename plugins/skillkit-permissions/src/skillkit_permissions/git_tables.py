@@ -46,7 +46,7 @@ GIT: Mapping[str, Mapping[str, str]] = {
     },
     "bisect": {"is": "runs", "but": "log"},
     "blame": {
-        "is": "read-only shows",
+        "is": "plain read-only shows",
         "flags": (
             "-bceflnpstw --abbrev --color-by-age --color-lines --incremental --line-porcelain --minimal --porcelain "
             "--progress --root --score-debug --show-email --show-name --show-number --show-stats"
@@ -128,19 +128,19 @@ GIT: Mapping[str, Mapping[str, str]] = {
         "runs": "--gpg-sign -S",
     },
     "config": {"is": "runs"},
-    "count-objects": {"is": "read-only", "flags": "-Hv --human-readable --verbose"},
+    "count-objects": {"is": "plain read-only", "flags": "-Hv --human-readable --verbose"},
     "credential": {"is": "runs"},
     "cvsserver": {"is": "runs"},
     "daemon": {"is": "runs"},
     "describe": {
-        "is": "read-only",
+        "is": "plain read-only",
         "flags": (
             "--abbrev --all --always --broken --contains --debug --dirty --exact-match --first-parent --long --tags"
         ),
         "values": "--candidates --exclude --match",
     },
     "diff": {
-        "is": "read-only shows",
+        "is": "plain read-only shows",
         "flags": (
             "-0123DRWabciprstuwz --abbrev --base --binary --break-rewrites --cached --cc --check --color "
             "--color-moved --color-words --compact-summary --cumulative --dirstat --dirstat-by-file --exit-code "
@@ -162,6 +162,7 @@ GIT: Mapping[str, Mapping[str, str]] = {
         "output": "--output",
         "input": "-O",
         "runs": "--ext-diff --textconv",
+        "leaves": "--submodule",
     },
     "difftool": {"is": "shows runs", "lines": "-x --extcmd"},
     "fast-import": {"is": "runs"},
@@ -204,7 +205,7 @@ GIT: Mapping[str, Mapping[str, str]] = {
     },
     "gc": {"flags": "-q --aggressive --auto --cruft --force --keep-largest-pack --prune --quiet"},
     "grep": {
-        "is": "read-only",
+        "is": "plain read-only",
         "flags": (
             "-0123456789EFGHILPWachilnopqrvwz --all-match --and --basic-regexp --break --cached --color --column "
             "--count --exclude-standard --extended-regexp --files-with-matches --files-without-match --fixed-strings "
@@ -216,6 +217,7 @@ GIT: Mapping[str, Mapping[str, str]] = {
         "joined": "-O",
         "input": "-f",
         "runs": "-O --open-files-in-pager --ext-grep --textconv",
+        "leaves": "--recurse-submodules",
     },
     "gui": {"is": "runs"},
     "hash-object": {
@@ -236,7 +238,7 @@ GIT: Mapping[str, Mapping[str, str]] = {
     "instaweb": {"is": "runs"},
     "log": {
         "like": "diff",
-        "is": "read-only",
+        "is": "plain read-only",
         "flags": (
             "-0123456789EFPgimqz --stdin --abbrev-commit --all --all-match --alternate-refs --ancestry-path "
             "--author-date-order --basic-regexp --bisect --boundary --branches --cherry --cherry-mark --cherry-pick "
@@ -256,9 +258,10 @@ GIT: Mapping[str, Mapping[str, str]] = {
             "--min-parents --since --since-as-filter --skip --until"
         ),
         "lists": "--stdin",
+        "leaves": "--show-signature",
     },
     "ls-files": {
-        "is": "read-only",
+        "is": "plain read-only",
         "flags": (
             "-cdfikmostuvz --abbrev --cached --debug --deduplicate --deleted --directory --empty-directory --eol "
             "--error-unmatch --exclude-standard --full-name --ignored --killed --modified --others "
@@ -266,6 +269,7 @@ GIT: Mapping[str, Mapping[str, str]] = {
         ),
         "values": "-x --exclude --exclude-per-directory --format --with-tree",
         "input": "-X --exclude-from",
+        "leaves": "--recurse-submodules",
     },
     "ls-remote": {
         "flags": "-hqt --exit-code --get-url --heads --quiet --refs --symref --tags",
@@ -273,7 +277,7 @@ GIT: Mapping[str, Mapping[str, str]] = {
         "runs": "--exec --upload-pack -o --server-option",
     },
     "ls-tree": {
-        "is": "read-only",
+        "is": "plain read-only",
         "flags": "-dlrtz --abbrev --full-name --full-tree --long --name-only --name-status --object-only",
         "values": "--format",
     },
@@ -289,11 +293,11 @@ GIT: Mapping[str, Mapping[str, str]] = {
         "input": "-F --file",
         "runs": "--gpg-sign -S",
     },
-    "merge-base": {"is": "read-only", "flags": "-a --all --fork-point --independent --is-ancestor --octopus"},
+    "merge-base": {"is": "plain read-only", "flags": "-a --all --fork-point --independent --is-ancestor --octopus"},
     "mergetool": {"is": "runs"},
     "mv": {"is": "writes", "flags": "-fknv --dry-run --force --sparse --verbose"},
     "name-rev": {
-        "is": "read-only",
+        "is": "plain read-only",
         "flags": "--all --always --annotate-stdin --name-only --peel-tag --stdin --tags --undefined",
         "values": "--exclude --refs",
     },
@@ -355,9 +359,9 @@ GIT: Mapping[str, Mapping[str, str]] = {
         "values": "-s --conflict --source",
         "lists": "--pathspec-from-file",
     },
-    "rev-list": {"like": "log", "is": "read-only"},
+    "rev-list": {"like": "log", "is": "plain read-only"},
     "rev-parse": {
-        "is": "read-only",
+        "is": "plain read-only",
         "flags": (
             "-q --all --abbrev-ref --absolute-git-dir --branches --git-common-dir --git-dir --is-bare-repository "
             "--is-inside-git-dir --is-inside-work-tree --is-shallow-repository --not --quiet --remotes --short "
@@ -386,19 +390,19 @@ GIT: Mapping[str, Mapping[str, str]] = {
     "shell": {"is": "runs"},
     "shortlog": {
         "like": "log",
-        "is": "read-only",
+        "is": "plain read-only",
         "flags": "-cens --committer --email --numbered --summary",
         "values": "--group",
         "joined": "-w",
     },
-    "show": {"like": "log", "is": "read-only shows"},
+    "show": {"like": "log", "is": "plain read-only shows"},
     "show-ref": {
-        "is": "read-only",
+        "is": "plain read-only",
         "flags": "-dq --abbrev --dereference --exclude-existing --hash --head --heads --quiet --tags --verify",
         "joined": "-s",
     },
     "status": {
-        "is": "read-only",
+        "is": "plain read-only",
         "flags": (
             "-bsvz --ahead-behind --branch --column --find-renames --ignore-submodules --ignored --long "
             "--no-ahead-behind --no-renames --null --porcelain --renames --short --show-stash --untracked-files "

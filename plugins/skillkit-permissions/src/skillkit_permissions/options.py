@@ -40,10 +40,12 @@ class Arguments:
     Attributes:
         options: in their order.
         operands: the words that are no options. For a program that stops at its first operand, all from there on.
+        behind: those of them that stand behind ``--``.
     """
 
     options: list[Option] = field(default_factory=list)
     operands: list[Word] = field(default_factory=list)
+    behind: list[Word] = field(default_factory=list)
 
     def given(self, names: frozenset[str] | str) -> Iterator[Option]:
         """Yield the options of these names, which may stand in a text with blanks between them."""
@@ -79,6 +81,7 @@ def read(program: Program, args: Sequence[Word]) -> Arguments:
         word = waiting.pop()
         text = word.text
         if text == "--" and word.known:
+            found.behind = waiting[::-1]
             break
         if text in ("", "-") or not text.startswith("-"):
             found.operands.append(word)

@@ -24,6 +24,7 @@ class Program:
     The tags (key ``is``) are:
 
     - ``read-only``: it changes nothing, but for files that it is told to write and options that run something.
+    - ``plain``: with plain arguments it runs without a question wherever its files may be read.
     - ``inert``: an argument that is not known before it runs does no harm.
     - ``speaks``: its arguments are text, and never files.
     - ``deep``: it takes everything below a folder.
@@ -57,6 +58,7 @@ class Program:
         moves: options whose value is the folder in which the program works.
         lines: options whose value is a shell line that runs. A rule with a star does not cover them.
         runs: options (or words) that run or load something, or write elsewhere: a rule with a star does not cover them.
+        leaves: options with which it reads beyond what it is told: links that lead away, submodules, signatures.
         ends: options behind whose value stand no more options.
         names: options of one dash and more than one letter.
         wraps: it runs the command in its arguments: ``same`` where that is all that happens, ``other`` where the wrapper counts,
@@ -77,6 +79,7 @@ class Program:
     moves: frozenset[str]
     lines: frozenset[str]
     runs: frozenset[str]
+    leaves: frozenset[str]
     ends: frozenset[str]
     names: tuple[str, ...]
     wraps: str
@@ -119,6 +122,7 @@ def known(name: str) -> Program:
         joined=options["joined"],
         **given,
         runs=options["runs"],
+        leaves=frozenset[str]().union(*(words_of(r.get("leaves", "")) for r in rows)),
         ends=words_of(row.get("ends", "")),
         names=tuple(sorted((o for o in every if o[:1] == "-" and o[:2] != "--" and len(o) > 2), key=len, reverse=True)),
         wraps=row.get("wraps", ""),

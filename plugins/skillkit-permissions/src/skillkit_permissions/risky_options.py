@@ -12,7 +12,7 @@ from .programs import Program, known, plain_name, program_of, words_of
 from .shell import Word
 from .tables import FIND, HARMLESS_VARIABLES, PYTHON_RUNS, TAKING_OVER
 
-__all__ = ["harmless_variable", "runs_scripts", "sets", "takes_over", "unknown_option", "unruly"]
+__all__ = ["changes_nothing", "harmless_variable", "runs_scripts", "sets", "takes_over", "unknown_option", "unruly"]
 
 _HARMLESS = words_of(HARMLESS_VARIABLES)
 _TAKES_OVER = re.compile("|".join(TAKING_OVER.replace("*", ".*").split()))
@@ -97,6 +97,20 @@ def _running(name: str, program: Program, given: Arguments) -> tuple[str, bool] 
         if word.text in program.runs:
             return f"{word.text} of {name} runs or loads something", True
     return None
+
+
+def changes_nothing(words: Sequence[Word]) -> bool:
+    """Return whether a command is known to change nothing, but for files that its arguments name."""
+    name = words[0].text
+    program = known(name)
+    if name == "git":
+        given = read(program, words[1:])
+        program = known(f"git {given.operands[0].text}") if given.operands else program
+    if "read-only" not in program.tags or any(not w.known for w in words[1:] if "inert" not in program.tags):
+        return False
+    if name in ("env", "date", "hostname") and not all(w.text.startswith(("+", "-u", "-I", "-R")) for w in words[1:]):
+        return False
+    return unruly(words) is None
 
 
 def unknown_option(words: Sequence[Word]) -> str:

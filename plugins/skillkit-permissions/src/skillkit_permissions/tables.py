@@ -12,10 +12,10 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     ".": {"is": "loads", "files": "read"},
     "7z": {"is": "deep", "files": "read", "runs": "-si"},
     "7za": {"like": "7z"},
-    ":": {"is": "read-only inert speaks"},
+    ":": {"is": "plain read-only inert speaks"},
     "R": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
     "Rscript": {"is": "interpreter ordered", "runs": "-e"},
-    "[": {"is": "read-only inert speaks"},
+    "[": {"is": "plain read-only inert speaks"},
     "ack": {
         "is": "deep searches-here",
         "files": "search",
@@ -53,8 +53,13 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     },
     "b2sum": {"like": "md5sum"},
     "base32": {"like": "base64", "files": "read"},
-    "base64": {"is": "read-only", "files": "read", "flags": "-di --decode --ignore-garbage", "values": "-w --wrap"},
-    "basename": {"is": "read-only inert", "flags": "-az --multiple --zero", "values": "-s --suffix"},
+    "base64": {
+        "is": "plain read-only",
+        "files": "read",
+        "flags": "-di --decode --ignore-garbage",
+        "values": "-w --wrap",
+    },
+    "basename": {"is": "plain read-only inert", "flags": "-az --multiple --zero", "values": "-s --suffix"},
     "bash": {"is": "shell", "files": "read"},
     "bat": {"files": "read", "runs": "--pager"},
     "batcat": {"like": "bat", "files": "read"},
@@ -82,7 +87,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "capsh": {"is": "loose"},
     "cargo": {"is": "subcommands", "runs": "--config -Z"},
     "cat": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "read",
         "flags": (
             "-AETbenstuv --number --number-nonblank --show-all --show-ends --show-nonprinting --show-tabs "
@@ -115,21 +120,22 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "chroot": {"is": "ordered", "wraps": "other", "before": "1", "values": "--groups --userspec"},
     "chrt": {"is": "ordered", "wraps": "other", "before": "1", "values": "-D -P -T -p"},
     "cksum": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "read",
         "flags": "-cwz --check --debug --ignore-missing --quiet --status --strict --tag --untagged --warn --zero",
         "values": "-al --algorithm --length",
+        "lists": "-c --check",
     },
     "clang": {"like": "gcc"},
     "clang++": {"like": "gcc"},
     "cmp": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "read",
         "flags": "-blsv --print-bytes --quiet --silent --verbose",
         "values": "-in --bytes --ignore-initial",
     },
     "column": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "read",
         "flags": "-JLVdehtx --fillrows --json --keep-empty-lines --table --table-header-repeat --table-noheadings",
         "values": (
@@ -139,7 +145,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
         ),
     },
     "comm": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "read",
         "flags": "-123z --check-order --nocheck-order --total --zero-terminated",
         "values": "--output-delimiter",
@@ -226,7 +232,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
         "runs": "--config --engine -K",
     },
     "cut": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "read",
         "flags": "-Mnsz --complement --only-delimited --zero-terminated",
         "values": "-bcdf --bytes --characters --delimiter --fields --output-delimiter",
@@ -234,7 +240,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "daemonize": {"is": "loose"},
     "dash": {"is": "shell", "files": "read"},
     "date": {
-        "is": "read-only",
+        "is": "plain read-only",
         "flags": "-Ru --debug --iso-8601 --resolution --rfc-email --universal --utc",
         "values": "-drs --date --reference --rfc-3339 --set",
         "joined": "-I",
@@ -247,7 +253,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "delta": {"runs": "--pager"},
     "deno": {"is": "interpreter ordered", "runs": "eval"},
     "df": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "look",
         "flags": (
             "-HPTahiklv --all --human-readable --inodes --local --no-sync --output --portability --print-type --si "
@@ -256,7 +262,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
         "values": "-Btx --block-size --exclude-type --type",
     },
     "diff": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "read",
         "flags": (
             "-0123456789BENTZabcdeinpqrstuvwxy --brief --color --context --ed --expand-tabs --ignore-all-space "
@@ -273,6 +279,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
         ),
         "input": "-X --exclude-from --from-file --to-file",
         "runs": "-l --paginate",
+        "leaves": "-r --recursive",
     },
     "diff3": {
         "files": "read",
@@ -285,7 +292,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     },
     "dir": {"like": "ls", "is": "read-only"},
     "direnv": {"launches": "exec"},
-    "dirname": {"is": "read-only inert", "flags": "-z --zero"},
+    "dirname": {"is": "plain read-only inert", "flags": "-z --zero"},
     "doas": {"is": "ordered", "wraps": "other", "values": "-C -u"},
     "docker": {"is": "subcommands carries"},
     "dos2unix": {"files": "write"},
@@ -293,7 +300,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "dpkg": {"runs": "--install --post-invoke --pre-invoke --status-logger -i"},
     "dpkg-deb": {"is": "loose"},
     "du": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "look",
         "flags": (
             "-0DHLPSabchklmsx --all --apparent-size --bytes --count-links --dereference --dereference-args "
@@ -306,7 +313,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     },
     "dumb-init": {"is": "loose"},
     "eatmydata": {"is": "ordered", "wraps": "other"},
-    "echo": {"is": "read-only inert speaks"},
+    "echo": {"is": "plain read-only inert speaks"},
     "ed": {"files": "read"},
     "egrep": {"like": "grep", "is": "read-only", "files": "search"},
     "elixir": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
@@ -328,12 +335,12 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "ex": {"is": "loose"},
     "exec": {"is": "ordered", "wraps": "other", "flags": "-cl", "values": "-a"},
     "exit": {"is": "read-only inert"},
-    "expand": {"is": "read-only", "files": "read", "flags": "-i --initial", "values": "-t --tabs"},
+    "expand": {"is": "plain read-only", "files": "read", "flags": "-i --initial", "values": "-t --tabs"},
     "expect": {"is": "loose"},
     "export": {"flags": "-fnp"},
     "fakeroot": {"is": "ordered", "wraps": "other", "values": "-f -i -l -s"},
     "faketime": {"is": "loose"},
-    "false": {"is": "read-only inert speaks"},
+    "false": {"is": "plain read-only inert speaks"},
     "fc": {"is": "loose"},
     "fd": {
         "flags": (
@@ -352,7 +359,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "fdfind": {"like": "fd"},
     "fgrep": {"like": "grep", "is": "read-only", "files": "search"},
     "file": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "read",
         "flags": (
             "-0LNSZbcdhiklnprsvz --apple --brief --checking-printout --debug --dereference --extension --keep-going "
@@ -364,17 +371,22 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
         "lists": "-f --files-from",
         "runs": "--compile --magic-file -C -m",
     },
-    "find": {"is": "read-only"},
+    "find": {"is": "plain read-only", "files": "look"},
     "firejail": {"is": "loose"},
     "fish": {"is": "shell"},
     "flock": {"is": "loose"},
     "fmt": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "read",
         "flags": "-0123456789cstu --crown-margin --split-only --tagged-paragraph --uniform-spacing",
         "values": "-gpw --goal --prefix --width",
     },
-    "fold": {"is": "read-only", "files": "read", "flags": "-0123456789bs --bytes --spaces", "values": "-w --width"},
+    "fold": {
+        "is": "plain read-only",
+        "files": "read",
+        "flags": "-0123456789bs --bytes --spaces",
+        "values": "-w --width",
+    },
     "free": {"is": "read-only"},
     "ftp": {"is": "loose"},
     "fzf": {"runs": "--bind --preview --with-shell"},
@@ -438,7 +450,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     },
     "gradle": {"is": "subcommands"},
     "grep": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "search",
         "flags": (
             "-0123456789EFGHILPRTUVZabchilnoqrsvwxz --basic-regexp --binary --byte-offset --color --colour --count "
@@ -452,6 +464,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
             "--exclude-dir --group-separator --include --label --max-count --regexp"
         ),
         "input": "-f --file --exclude-from",
+        "leaves": "-R --dereference-recursive",
     },
     "grm": {"like": "rm"},
     "groovy": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
@@ -477,26 +490,27 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "hatch": {"is": "subcommands", "launches": "run"},
     "hd": {"files": "read"},
     "head": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "read",
         "flags": "-0123456789qvz --quiet --silent --verbose --zero-terminated",
         "values": "-cn --bytes --lines",
     },
     "hexdump": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "read",
         "flags": (
             "-CVbcdhovx --canonical --color --no-squeezing --one-byte-char --one-byte-octal --two-bytes-decimal "
             "--two-bytes-hex --two-bytes-octal"
         ),
-        "values": "-efns --format --format-file --length --skip",
+        "values": "-ens --format --length --skip",
+        "input": "-f --format-file",
         "joined": "-L",
     },
     "hostname": {"is": "read-only", "runs": "-F"},
     "hyperfine": {"is": "loose"},
     "i386": {"is": "loose"},
     "iconv": {"files": "read", "values": "-f -t"},
-    "id": {"is": "read-only", "flags": "-GZagnruz --context --group --groups --name --real --user --zero"},
+    "id": {"is": "plain read-only", "flags": "-GZagnruz --context --group --groups --name --real --user --zero"},
     "iex": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
     "ifne": {"is": "loose"},
     "install": {
@@ -513,7 +527,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "irb": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
     "jobs": {"is": "loose"},
     "join": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "read",
         "flags": "-iz --check-order --header --ignore-case --nocheck-order --zero-terminated",
         "values": "-12aejotv",
@@ -555,7 +569,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "logsave": {"is": "loose"},
     "look": {"files": "read"},
     "ls": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "look",
         "flags": (
             "-1ABCDFGHLNQRSUXZabcdfghiklmnoqrstuvx --all --almost-all --author --classify --color --context "
@@ -610,9 +624,10 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "mawk": {"like": "awk"},
     "md5": {"files": "read"},
     "md5sum": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "read",
         "flags": "-bctwz --binary --check --ignore-missing --quiet --status --strict --tag --text --warn --zero",
+        "lists": "-c --check",
     },
     "mise": {"launches": "exec x"},
     "mkdir": {"files": "write", "flags": "-Zpv --context --parents --verbose", "values": "-m --mode"},
@@ -640,7 +655,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "netcat": {"like": "nc"},
     "nice": {"is": "ordered", "wraps": "same", "flags": "--help", "values": "-n --adjustment"},
     "nl": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "read",
         "flags": "-p --no-renumber",
         "values": (
@@ -666,7 +681,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
             "--viewer -C -c edit exec explore x"
         ),
     },
-    "nproc": {"is": "read-only", "flags": "--all", "values": "--ignore"},
+    "nproc": {"is": "plain read-only", "flags": "--all", "values": "--ignore"},
     "npx": {"is": "loose"},
     "nsenter": {"is": "loose"},
     "numactl": {"is": "loose"},
@@ -674,7 +689,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "oc": {"like": "kubectl"},
     "octave": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
     "od": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "read",
         "flags": "-abcdfilosvx --output-duplicates --traditional --width",
         "values": "-ANSjt --address-radix --endian --format --read-bytes --skip-bytes --strings",
@@ -685,7 +700,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "osascript": {"runs": "-e"},
     "parallel": {"is": "loose"},
     "paste": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "read",
         "flags": "-sz --serial --zero-terminated",
         "values": "-d --delimiters",
@@ -732,14 +747,14 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     },
     "prename": {"files": "write"},
     "printenv": {"is": "read-only", "flags": "-0 --null"},
-    "printf": {"is": "read-only inert speaks ordered"},
+    "printf": {"is": "plain read-only inert speaks ordered"},
     "prlimit": {"is": "loose"},
     "proot": {"is": "loose"},
     "proxychains": {"is": "loose"},
     "proxychains4": {"is": "loose"},
     "ps": {"is": "read-only"},
     "psql": {"is": "loose"},
-    "pwd": {"is": "read-only", "flags": "-LP --logical --physical"},
+    "pwd": {"is": "plain read-only", "flags": "-LP --logical --physical"},
     "pwsh": {"is": "shell"},
     "pypy": {"like": "python"},
     "pypy3": {"like": "python"},
@@ -762,7 +777,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "read": {"is": "ordered", "flags": "-ers", "values": "-adinNptu"},
     "readarray": {"is": "loads"},
     "readlink": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "look",
         "flags": (
             "-efmnqsvz --canonicalize --canonicalize-existing --canonicalize-missing --no-newline --quiet --silent "
@@ -771,7 +786,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     },
     "readonly": {"flags": "-aAfFgiIlnrtuxp"},
     "realpath": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "look",
         "flags": (
             "-LPemqsz --canonicalize-existing --canonicalize-missing --logical --no-symlinks --physical --quiet "
@@ -781,9 +796,9 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     },
     "rename": {"files": "write"},
     "return": {"is": "inert"},
-    "rev": {"is": "read-only", "files": "read", "flags": "-Vh"},
+    "rev": {"is": "plain read-only", "files": "read", "flags": "-Vh"},
     "rg": {
-        "is": "read-only deep searches-here",
+        "is": "plain read-only deep searches-here",
         "files": "search",
         "flags": (
             "-.0123456789FHILNPSUacilnopqsuvwx --auto-hybrid-regex --binary --block-buffered --byte-offset "
@@ -805,6 +820,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
         ),
         "input": "-f --file --ignore-file",
         "runs": "--hostname-bin --pre --search-zip -z",
+        "leaves": "-L --follow",
     },
     "ripgrep": {"like": "rg"},
     "rlwrap": {"is": "ordered", "wraps": "other", "values": "-C -H -O -P -S -f -l -q -s -z"},
@@ -879,7 +895,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
         "lines": "--diff-program",
     },
     "sed": {
-        "is": "read-only",
+        "is": "plain read-only",
         "flags": (
             "-Enrsuz --debug --follow-symlinks --in-place --null-data --posix --quiet --regexp-extended --sandbox "
             "--separate --silent --unbuffered"
@@ -890,7 +906,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
         "runs": "-f --file",
     },
     "sem": {"is": "loose"},
-    "seq": {"is": "read-only", "flags": "-w --equal-width", "values": "-fs --format --separator"},
+    "seq": {"is": "plain read-only", "flags": "-w --equal-width", "values": "-fs --format --separator"},
     "set": {"is": "ordered", "flags": "-efux", "values": "-o"},
     "setarch": {"is": "loose"},
     "setfacl": {"files": "write", "values": "-M -X -m -x"},
@@ -923,7 +939,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "sleep": {"is": "read-only inert"},
     "softlimit": {"is": "loose"},
     "sort": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "read",
         "flags": (
             "-CMRVbcdfghimnrsuz --check --debug --dictionary-order --general-numeric-sort --human-numeric-sort "
@@ -957,7 +973,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "ssh-agent": {"is": "loose"},
     "start-stop-daemon": {"is": "loose"},
     "stat": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "look",
         "flags": "-Lft --dereference --file-system --terse",
         "values": "-c --cached --format --printf",
@@ -965,7 +981,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "stdbuf": {"is": "ordered", "wraps": "same", "flags": "--help", "values": "-eio --error --input --output"},
     "strace": {"is": "ordered", "wraps": "other", "values": "-E -I -O -P -S -X -a -b -e -o -p -s -u"},
     "strings": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "read",
         "flags": "-UVadfhovw --all --data --include-all-whitespace --print-file-name",
         "values": "-Tenst --bytes --encoding --output-separator --radix --target --unicode",
@@ -985,12 +1001,12 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
         ),
         "moves": "-D --chdir",
     },
-    "sum": {"files": "read", "flags": "-rs --sysv"},
+    "sum": {"is": "plain read-only", "files": "read", "flags": "-rs --sysv"},
     "swipl": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
     "systemd-run": {"is": "loose"},
-    "tac": {"is": "read-only", "files": "read", "flags": "-br --before --regex", "values": "-s --separator"},
+    "tac": {"is": "plain read-only", "files": "read", "flags": "-br --before --regex", "values": "-s --separator"},
     "tail": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "read",
         "flags": "-0123456789Ffqvz --follow --quiet --retry --silent --verbose --zero-terminated",
         "values": "-cns --bytes --lines --max-unchanged-stats --pid --sleep-interval",
@@ -1042,7 +1058,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "tcsh": {"is": "shell"},
     "tee": {"files": "write", "flags": "-aip --append --ignore-interrupts --output-error"},
     "terraform": {"is": "subcommands"},
-    "test": {"is": "read-only inert speaks"},
+    "test": {"is": "plain read-only inert speaks"},
     "time": {
         "is": "ordered",
         "wraps": "same",
@@ -1067,10 +1083,10 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     },
     "tox": {"is": "subcommands"},
     "toybox": {"is": "ordered", "wraps": "other"},
-    "tr": {"is": "read-only", "flags": "-Ccdst --complement --delete --squeeze-repeats --truncate-set1"},
+    "tr": {"is": "plain read-only", "flags": "-Ccdst --complement --delete --squeeze-repeats --truncate-set1"},
     "trash": {"is": "deep", "files": "write"},
     "tree": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "look",
         "flags": (
             "-ACDFJNQRSUXacdfghilnpqrstuvx --compress --device --dirsfirst --du --filesfirst --fromfile --fromtabfile "
@@ -1078,16 +1094,17 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
         ),
         "values": "-HILPT --charset --filelimit --gitfile --hintro --houtro --infofile --sort --timefmt",
         "output": "-o --output",
+        "runs": "-R",
     },
-    "true": {"is": "read-only inert speaks"},
+    "true": {"is": "plain read-only inert speaks"},
     "truncate": {"files": "write", "flags": "-co --io-blocks --no-create", "values": "-rs --reference --size"},
     "ts": {"is": "loose"},
     "tsocks": {"is": "loose"},
-    "tty": {"is": "read-only", "flags": "-s --quiet --silent"},
-    "type": {"is": "read-only"},
+    "tty": {"is": "plain read-only", "flags": "-s --quiet --silent"},
+    "type": {"is": "plain read-only", "flags": "-afptP"},
     "typeset": {"flags": "-aAfFgiIlnrtuxp"},
     "uname": {
-        "is": "read-only",
+        "is": "plain read-only",
         "flags": (
             "-aimnoprsv --all --hardware-platform --kernel-name --kernel-release --kernel-version --machine "
             "--nodename --operating-system --processor"
@@ -1095,9 +1112,9 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     },
     "unbuffer": {"is": "ordered", "wraps": "other"},
     "unclutter": {"is": "loose"},
-    "unexpand": {"files": "read", "flags": "-a --all --first-only", "values": "-t --tabs"},
+    "unexpand": {"is": "plain read-only", "files": "read", "flags": "-a --all --first-only", "values": "-t --tabs"},
     "uniq": {
-        "is": "read-only writes-second",
+        "is": "plain read-only writes-second",
         "files": "read",
         "flags": "-0123456789Dcdiuz --all-repeated --count --group --ignore-case --repeated --unique --zero-terminated",
         "values": "-fsw --check-chars --skip-chars --skip-fields",
@@ -1107,7 +1124,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "unshare": {"is": "loose"},
     "unsquashfs": {"files": "read", "output": "-d"},
     "unzip": {"files": "read", "output": "-d"},
-    "uptime": {"is": "read-only", "flags": "-Vhps --pretty --since"},
+    "uptime": {"is": "plain read-only", "flags": "-Vhps --pretty --since"},
     "uv": {"is": "subcommands", "launches": "run"},
     "uvx": {"is": "loose"},
     "vagrant": {"like": "docker"},
@@ -1124,7 +1141,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "wait": {"flags": "-fn", "values": "-p"},
     "watch": {"is": "ordered", "wraps": "other", "values": "--equexit --interval -n -q"},
     "wc": {
-        "is": "read-only",
+        "is": "plain read-only",
         "files": "read",
         "flags": "-Lclmw --bytes --chars --lines --max-line-length --words",
         "lists": "--files0-from",
@@ -1166,8 +1183,8 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
         "runs": "--config --execute --input-file --use-askpass -e -i",
     },
     "whereis": {"is": "read-only"},
-    "which": {"is": "read-only"},
-    "whoami": {"is": "read-only", "flags": "--help"},
+    "which": {"is": "plain read-only", "flags": "-as"},
+    "whoami": {"is": "plain read-only", "flags": "--help"},
     "wireshark": {"runs": "-X"},
     "wish": {"is": "interpreter ordered", "files": "read", "runs": "--eval --execute --print -E -e -g"},
     "x86_64": {"is": "loose"},
@@ -1184,7 +1201,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "xdotool": {"is": "loose"},
     "xmllint": {"files": "read", "values": "--xpath"},
     "xvfb-run": {"is": "loose"},
-    "xxd": {"is": "read-only writes-second", "files": "read", "flags": "-CEabdehinruv", "values": "-cglos"},
+    "xxd": {"is": "plain read-only writes-second", "files": "read", "flags": "-CEabdehinruv", "values": "-cglos"},
     "xz": {
         "files": "write",
         "flags": (
