@@ -118,7 +118,7 @@ def test_an_active_skill_approves_its_tools_and_forbids_others(ask, workspace, t
     (skill / "SKILL.md").write_text(SKILL)
     (skill / "count.sh").write_text("#!/bin/sh\necho counted\n")
     (skill / "count.sh").chmod(0o755)
-    lines = ["wc -l README.md", f"'{skill}/count.sh' now", "rm README.md"]
+    lines = ["wc -l *.md", f"'{skill}/count.sh' now", "rm README.md"]
     env = {"SKILLKIT_TOOLS__ALLOW": "bash"}
     without = ask(*lines, env=env)
     assert all(text.startswith("Denied") for text in without)
@@ -156,19 +156,19 @@ def test_the_files_of_an_active_skill_can_be_read_and_nothing_beside_them(ask, w
 
 
 def test_a_person_is_asked_at_the_terminal_and_always_holds_until_it_is_revoked(workspace, skillkit_cli, llm_server):
-    calls = [Call("bash", {"command": line}) for line in ("git log --oneline", "git log -1", "git status")]
+    calls = [Call("bash", {"command": line}) for line in ("git branch -v", "git branch -vv", "git stash list")]
     env = {"OPENAI_API_KEY": "sk-x", "SKILLKIT_TOOLS__ALLOW": "bash"}
     llm_server.script(*(Reply(tool_calls=[call]) for call in calls), Reply(text="done"))
     with skillkit_cli.terminal("run", *WIRE(llm_server), "go on", cwd=workspace, env=env) as terminal:
-        terminal.wait_for("no rule allows git. What would allow it: Bash(git log:*)")
+        terminal.wait_for("no rule allows git. What would allow it: Bash(git branch:*)")
         terminal.wait_for("[a]lways")
         terminal.send("a\r")
         terminal.wait_for(
-            "Always allow Bash(git log:*), for 30 days, where? [s]ession, [p]roject, [e]verywhere, [B]ack: "
+            "Always allow Bash(git branch:*), for 30 days, where? [s]ession, [p]roject, [e]verywhere, [B]ack: "
         )
         terminal.send("s\r")
-        # the second git log is not asked about
-        terminal.wait_for("What would allow it: Bash(git status:*)")
+        # the second git branch is not asked about
+        terminal.wait_for("What would allow it: Bash(git stash:*)")
         terminal.wait_for("[a]lways")
         terminal.send("a\r")
         terminal.wait_for("[B]ack")
@@ -179,7 +179,7 @@ def test_a_person_is_asked_at_the_terminal_and_always_holds_until_it_is_revoked(
     told = [result.text for result in llm_server.requests[-1].tool_results]
     assert "Start the project" in told[1] and told[2].startswith("Denied: a person said no")
     (answer,) = skillkit_cli("permissions", "list", "--json").ok().json["remembered"]
-    assert answer["rule"] == "Bash(git log:*)" and answer["scope"] == "session"
+    assert answer["rule"] == "Bash(git branch:*)" and answer["scope"] == "session"
     session = answer["where"]
     again = ["run", *WIRE(llm_server), "--session", session, "go on"]
     for expected in ("Start the project", "Denied"):
@@ -207,12 +207,12 @@ def test_a_client_says_how_long_an_answer_holds(workspace, skillkit_cli, llm_ser
         async with RpcClient(WIRE(llm_server), argv=argv, cwd=workspace, env=env, on_approve=approve) as client:
             await client.prompt("go on")
 
-    calls = [Call("bash", {"command": line}) for line in ("git log --oneline", "git log -1")]
+    calls = [Call("bash", {"command": line}) for line in ("git branch -v", "git branch -vv")]
     llm_server.script(*(Reply(tool_calls=[call]) for call in calls), Reply(text="done"))
     asyncio.run(main())
-    assert asked == [(True, "Bash(git log:*), for 30 days")]
+    assert asked == [(True, "Bash(git branch:*), for 30 days")]
     (answer,) = skillkit_cli("permissions", "list", "--json").ok().json["remembered"]
-    assert (answer["rule"], answer["scope"]) == ("Bash(git log:*)", "project")
+    assert (answer["rule"], answer["scope"]) == ("Bash(git branch:*)", "project")
 
 
 def test_slash_permissions_shows_and_chooses(workspace):
