@@ -146,9 +146,9 @@ def test_the_page_of_plain_requests_is_true(files, step):
     from skillkit_offline import choose
 
     async def tools():
-        async with AgentRunner(
-            AgentConfig(provider="offline", model="offline", cwd=files), host=Host(cwd=files)
-        ) as agent:
+        config = AgentConfig(provider="offline", model="offline", cwd=files)
+        async with AgentRunner(config, host=Host(cwd=files)) as agent:
+            await agent.chat("hello")  # which adapter answers decides which tools there are
             return agent.tools
 
     known = asyncio.run(tools())

@@ -161,7 +161,10 @@ def joined(text: str) -> tuple[list[str], bool]:
     named = [[p.text for p in parse(part).pieces if p.kind is Kind.file] for part in parts]
     if len(files := {name for names in named for name in names}) == 1:
         shared = f" in {files.pop()}"
-        parts = [p if names else p.rstrip(" ?.!,") + shared for p, names in zip(parts, named, strict=True)]
+        parts = [
+            p if names else re.sub(r"\bits\b", "the", p).rstrip(" ?.!,") + shared
+            for p, names in zip(parts, named, strict=True)
+        ]
     return parts, any(j["question"] for j in joints)
 
 

@@ -17,7 +17,7 @@ def word_set(text: str) -> frozenset[str]:
 # The closed list of words without content: a request means the same with them and without. All others have to be used.
 EMPTY = word_set(
     """a about all am an and any are as at be by contain contained containing contains currently determine display do does
-    exist exists fetch find for from get give has have having identify in inside into is its just kindly list listed me my of
+    exist exists fetch find for from get give has have having identify in inside into is just kindly list listed me my of
     on our overall please pls print provide retrieve return say see show stored tell thank thanks that the their there this
     to us what what's which whose with within yes you your"""
 )

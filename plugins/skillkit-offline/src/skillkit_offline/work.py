@@ -67,6 +67,8 @@ class Filling:
                 return True
             if word in ("has", "have") or (word == "there" and place == 0):  # what states something asks for nothing
                 return self.request.opening > 0 or any(normal(p.text) in _ASKS for p in self.request.pieces[:place])
+            if word in ("give", "tell"):  # to somebody: "tell Ann the average"
+                return normal(self.request.pieces[min(place + 1, len(self.request.pieces) - 1)].text) in EMPTY - {word}
             shouted = piece.text.isupper() and len(piece.text) > 1 and not self.request.head.isupper()  # IT, US
             return not shouted and word in EMPTY and word not in BARRED
         return piece.kind is Kind.symbol and piece.text in _EMPTY_SYMBOLS
