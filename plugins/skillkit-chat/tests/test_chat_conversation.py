@@ -534,3 +534,26 @@ def test_a_signal_ends_it_and_keeps_what_was_typed(open_chat, llm_server):
         chat.process.send_signal(signal.SIGTERM)
         assert chat.wait() == 143
     assert "not yet sent" in (open_chat.home.data_dir / "chat_history").read_text()
+
+
+def test_a_signal_ends_it_while_a_plugin_loops_and_frees_the_session(open_chat, llm_server):
+    llm_server.script(Reply(tool_calls=[Call("spin")]))
+    with open_chat("spin") as chat:
+        chat.expect("spinning")
+        chat.process.send_signal(signal.SIGTERM)
+        assert chat.wait() == 143
+    with open_chat("--continue") as chat:  # nobody holds the session
+        chat.expect("› spin", "\n›")
+
+
+def test_a_question_waits_in_the_session_of_a_conversation_that_a_signal_ends(open_chat, llm_server):
+    llm_server.script(Reply(tool_calls=[Call("change", {"path": "a", "text": "x"})]), Reply(text="changed it"))
+    with open_chat("change") as chat:
+        chat.expect("Run change?")
+        chat.process.send_signal(signal.SIGHUP)
+        assert chat.wait() == 129
+    with open_chat("--continue") as chat:
+        chat.expect("waits for a decision", "Run change?")
+        chat.send("y")
+        chat.expect("changed it")
+        assert chat.leave() == 0

@@ -1,5 +1,6 @@
 """The command in a real terminal: tmux, a session, and a scripted server behind the model."""
 
+import contextlib
 import os
 import select
 import shlex
@@ -189,16 +190,34 @@ def test_a_plan_is_edited_while_the_agent_works(terminal, llm_server, skillkit_c
 
 def test_a_window_that_is_closed_at_a_question_ends_the_ui_and_frees_the_session(terminal, llm_server, tmp_path):
     llm_server.script(Reply(tool_calls=[Call("jot", {"text": "by the model"})]), Reply(text="here again"))
-    os.mkfifo(lives := tmp_path / "lives")
-    alive = os.open(lives, os.O_RDONLY | os.O_NONBLOCK)
-    on = terminal(before=f"exec 9> {lives}")  # open until the UI has ended
-    on.expect("[INSERT]")
-    on.type("write it")
-    on.expect("Run jot?", "[ASK]")
-    on.close()
+    with lives(tmp_path) as alive:
+        on = terminal(before=f"exec 9> {alive}")
+        on.expect("[INSERT]")
+        on.type("write it")
+        on.expect("Run jot?", "[ASK]")
+        on.close()
+    again = terminal("--continue")
+    again.expect("› write it", "the session waits for a decision", "Run jot?")
+    again.keys("y")
+    again.expect("here again")
+
+
+def test_a_window_that_is_closed_while_a_plugin_loops_ends_the_ui_and_frees_the_session(terminal, llm_server, tmp_path):
+    llm_server.script(Reply(tool_calls=[Call("spin")]), Reply(text="here again"))
+    with lives(tmp_path) as alive:
+        on = terminal("spin", before=f"exec 9> {alive}")
+        on.expect("› spin")
+        on.expect("spinning")
+        on.close()
+    again = terminal("--continue")
+    again.expect("› spin", "[INSERT]")
+
+
+@contextlib.contextmanager
+def lives(folder):
+    """A pipe that a program holds open; the block ends when the program has."""
+    os.mkfifo(pipe := folder / "lives")
+    alive = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    yield pipe
     assert select.select([alive], [], [], PATIENCE)[0], "the UI did not end"
     os.close(alive)
-    again = terminal("--continue")
-    again.expect("› write it")
-    again.type("go on")
-    again.expect("here again")

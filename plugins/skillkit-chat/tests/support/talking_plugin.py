@@ -42,6 +42,14 @@ async def linger(args, ctx):
     await asyncio.Event().wait()
 
 
+async def spin(args, ctx):
+    """Never end, and let nobody else work."""
+    ctx.on_output("spinning\n")
+    await asyncio.sleep(0.5)  # it is drawn
+    while True:
+        pass
+
+
 async def interview(args, ctx):
     """Ask one question of each kind."""
     colours = tuple(
@@ -70,6 +78,7 @@ def register_tools(register):
     here = "talking_plugin:preview"
     register(Tool("change", "Change a file.", change, CHANGE, annotations={"preview": here, "mutates": "none"}))
     register(Tool("build", "Build.", build, annotations={"mutates": "none"}))
+    register(Tool("spin", "Loop.", spin, annotations={"mutates": "none"}))
     register(Tool("linger", "Wait.", linger, annotations={"mutates": "none"}))
     register(Tool("interview", "Ask.", interview, annotations={"mutates": "none"}))
 

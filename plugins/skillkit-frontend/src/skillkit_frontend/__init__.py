@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .conversation import Conversation
     from .editor import run_editor
     from .images import image_from_file
+    from .life import ends_in_time
     from .mentions import TYPED, as_mention, images_in, pasted_file, paths_for
     from .opening import (
         NOT_KEPT,
@@ -87,6 +88,7 @@ __all__ = [
     "config_for",
     "configure",
     "decide",
+    "ends_in_time",
     "get_ready",
     "going_on",
     "image_from_file",
@@ -125,6 +127,7 @@ _ROOMS = {
     "conversation": "Conversation",
     "editor": "run_editor",
     "images": "image_from_file",
+    "life": "ends_in_time",
     "mentions": "TYPED as_mention images_in pasted_file paths_for",
     "opening": "NOT_KEPT TITLE as_before check_workspace get_ready "
     "keep_folders keeps_sessions last_answer opened say_missing session_for",

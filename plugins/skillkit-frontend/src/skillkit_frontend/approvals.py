@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Defers", "Remember", "decide", "preview_of", "question_text"]
 
 Remember = Literal["session", "project", "ever"]
+LATER = "later"
 _SCOPES: Mapping[str, Remember] = {"session": "session", "project": "project", "everywhere": "ever"}
 """How long an answer holds, in the words that a person reads."""
 
@@ -50,7 +51,7 @@ async def decide(
         choices = {"y": "yes", "n": "no"}
         choices |= {"a": "always"} if questions and all(question.key is not None for question in questions) else {}
         choices |= {"s": "show all"} if hidden else {}
-        choices |= {"l": "later"} if later else {}
+        choices |= {"l": LATER} if later else {}
         answer = await put(KeyQuestion(ask, {**choices, "w": "why not"}, lead, denies=True))
         if answer == "show all":
             hidden = show()
@@ -64,7 +65,7 @@ async def decide(
             return ApprovalDecision("allow", "a person agreed", remember=remember)
     if answer == "yes":
         return ApprovalDecision("allow", "a person agreed")
-    if answer == "later":
+    if answer == LATER:
         return ApprovalDecision("defer", "a person decides later")
     return _denial("" if answer in (None, "no") else str(answer))
 

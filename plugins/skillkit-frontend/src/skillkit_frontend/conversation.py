@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["Conversation"]
 
 _OFFLINE = "offline"
+SUSPENDING = 0.4
+"""Seconds that a run has to suspend itself when the person leaves at a question."""
 
 
 class Conversation:
@@ -103,16 +104,13 @@ class Conversation:
             )
         self._view.status_changed()
 
-    def leave_on_signals(self) -> None:
-        """Let SIGTERM and SIGHUP end the front end."""
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            asyncio.get_running_loop().add_signal_handler(number, self._view.leave, 128 + number)
-
     async def close(self) -> None:
-        """End what goes on; what was not said goes into the history of the line."""
+        """End what goes on; what was not said goes into the history of the line, and a question waits in the session."""
         self._view.put_back([*self.record.take_back().values(), *self._next])
         self._next = []
         self._view.keep_line()
+        if self._work is not None and self.person.leave():
+            await asyncio.wait([self._work], timeout=SUSPENDING)
         self.agent.abort("the person left")
         for task in (*self._tasks, *([self._work] if self._work else [])):
             if task is not asyncio.current_task():

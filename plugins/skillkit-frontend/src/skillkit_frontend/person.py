@@ -17,9 +17,9 @@ from skillkit_core import (
 )
 from skillkit_core.contracts.user_interface import NoticeLevel
 
-from .approvals import decide, preview_of
+from .approvals import LATER, decide, preview_of
 from .blocks import Block
-from .questions import Fragments, Question, question_for, shown_answer
+from .questions import Fragments, KeyQuestion, Question, question_for, shown_answer
 from .recorder import Recorder, call_head
 
 if TYPE_CHECKING:
@@ -51,15 +51,30 @@ class Person(Approver, UserInterface):
         self._agent, self._record, self._ask, self._later = agent, record, ask, later
         self._turn = asyncio.Lock()
         self.question: Question | None = None
+        self._left = False
 
     async def put(self, question: Question) -> Any:
         """Put a question, after those that are put already."""
         async with self._turn:
             self.question = question
             try:
+                if self._left:
+                    self._put_off(question)
+                    return await question.answer
                 return await self._ask(question)
             finally:
                 self.question = None
+
+    def leave(self) -> bool:
+        """Ask nothing more: what is asked about waits in the session where it can; return whether it does."""
+        self._left = True
+        return self.question is not None and self._put_off(self.question)
+
+    def _put_off(self, question: Question) -> bool:
+        later = isinstance(question, KeyQuestion) and LATER in question.choices.values()
+        if later:
+            question.say(LATER)
+        return later
 
     # --- approvals --------------------------------------------------------------------------------------------
 

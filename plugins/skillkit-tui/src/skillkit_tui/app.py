@@ -152,8 +152,6 @@ class TerminalUI(App[int]):
             self.record.note(f"tui.theme: {error}", error=True)
         self.screen.set_focus(self.line)  # at once: keys that were typed before wait behind this event
         self.set_interval(1 / FRAMES, self._frame)
-        if not self.is_headless:
-            self.talk.leave_on_signals()
         self.talk.begin(" ".join(self._options.words).strip())
         self.talk.spawn(self.talk.choose_model())
 

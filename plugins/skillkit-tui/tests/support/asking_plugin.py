@@ -1,5 +1,7 @@
 """A tool that writes a file, about which a guard asks; and a chord that edits a file."""
 
+import asyncio
+
 from skillkit_core import Tool, ToolCallEventResult, hookimpl
 
 
@@ -13,6 +15,13 @@ async def mark(args, ctx):
     return "marked"
 
 
+async def spin(args, ctx):
+    ctx.on_output("spinning\n")
+    await asyncio.sleep(0.2)  # it is drawn
+    while True:
+        pass
+
+
 async def edit(front):
     await front.edit(front.agent.cwd / "plan.md")
     return f"the plan is {(front.agent.cwd / 'plan.md').read_text().strip()}"
@@ -22,6 +31,7 @@ async def edit(front):
 def register_tools(register):
     schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
     register(Tool("jot", "Write a file.", write, schema))
+    register(Tool("spin", "Never end.", spin, {"type": "object"}, annotations={"mutates": "none"}))
     register(Tool("mark", "Make a file.", mark, {"type": "object"}, annotations={"mutates": "none"}))
 
 

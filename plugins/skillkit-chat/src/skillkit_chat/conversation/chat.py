@@ -15,7 +15,19 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
-from skillkit_frontend import After, Block, Choices, Conversation, Log, Look, Question, after, opened, run_editor
+from skillkit_frontend import (
+    After,
+    Block,
+    Choices,
+    Conversation,
+    Log,
+    Look,
+    Question,
+    after,
+    ends_in_time,
+    opened,
+    run_editor,
+)
 
 from skillkit_core.cli.output import printable, shorten
 
@@ -90,12 +102,11 @@ class Chat:
         """Talk until the person leaves; return the exit code."""
         from skillkit_core import __version__
 
-        self.talk.leave_on_signals()
         hint = "  /help shows commands and keys"
         self.screen.print(Text.assemble((f"SkillKit {__version__}", "bold"), (hint, "dim")))
         beside = [asyncio.create_task(work) for work in (self._tick(), self._choose_model())]
         try:
-            with patch_stdout(raw=True):
+            with patch_stdout(raw=True), ends_in_time(self.leave):
                 return await self.screen.app.run_async(pre_run=lambda: self._start(request))
         except EOFError:
             return 0
