@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
@@ -28,12 +29,17 @@ class PluginTimeout(BaseException):
 
 # Seconds after which a plugin that goes on has caught the alarm.
 SWALLOWED = 0.05
+# Shares of the limit: one that works less in it waits; one that has worked that much had its time.
+BUSY, SHARE = 0.1, 0.9
 # Seconds, times 1 to 20, until each alarm from then on: one comes while a loop is outside of its ``try``.
 AGAIN = 0.000005
 
 
 class time_limit:
-    """Raise :class:`PluginTimeout` in the body after ``seconds`` of wall time, again and again until it leaves the body.
+    """Raise :class:`PluginTimeout` in the body after ``seconds``, again and again until it leaves the body.
+
+    A body that was given too little of a busy machine goes on: only seconds of its own CPU time count, and those in which it
+    rests, so that a body that waits for ever ends at the first alarm.
 
     The limit holds on the main thread of a POSIX process while nobody else uses the interval timer. Elsewhere the body
     runs without a limit. The timer interrupts a blocking system call, but not C code that never returns to Python.
@@ -50,7 +56,7 @@ class time_limit:
     def __init__(self, seconds: float, tell_apart: bool = False) -> None:
         self._seconds, self._tell_apart = seconds, tell_apart
         self._previous: dict[int, Any] = {}
-        self._armed, self.over = False, 0
+        self._armed, self.over, self._spent, self._worked = False, 0, 0.0, 0.0
         self.interrupted = True
 
     def __enter__(self) -> time_limit:
@@ -61,7 +67,7 @@ class time_limit:
             self.interrupted = False
         if hasattr(signal, "setitimer") and signal.getitimer(signal.ITIMER_REAL)[0] == 0:
             self._previous[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._on_alarm)
-            self._armed = True
+            self._armed, self._spent = True, time.thread_time()
             signal.setitimer(signal.ITIMER_REAL, self._seconds)
         return self
 
@@ -78,6 +84,11 @@ class time_limit:
 
     def _on_alarm(self, signum: int, frame: FrameType | None) -> None:
         if not self._armed:
+            return
+        worked, self._spent = time.thread_time() - self._spent, time.thread_time()
+        self._worked += worked
+        if not self.over and worked > BUSY * self._seconds and self._worked < SHARE * self._seconds:
+            signal.setitimer(signal.ITIMER_REAL, self._seconds)
             return
         self.over += 1
         signal.setitimer(signal.ITIMER_REAL, SWALLOWED if self.over == 1 else AGAIN * (1 + self.over % 20))
