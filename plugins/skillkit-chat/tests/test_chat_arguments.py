@@ -92,3 +92,22 @@ def test_any_words_give_values_or_one_clear_error(words):
 def test_a_value_after_an_equals_sign_arrives_as_it_is(text, number):
     values = parse(f"--input={text}", f"--page-size={number}")
     assert values == {"input": text, "page_size": number}
+
+
+SECRET = SkillAction(
+    "send",
+    run=("./send",),
+    args=(
+        ActionArg("to", "string", required=True, position=2),
+        ActionArg("api_token", "string", required=True, secret=True, position=1),
+    ),
+)
+
+
+def test_a_required_secret_is_no_argument_of_a_command_line():
+    assert parse_action_args("mail", SECRET, ["ana"]) == {"to": "ana"}
+    assert usage_line("mail", SECRET) == "skillkit run --skill mail send <to>"
+    for words in (["ana", "--api-token", "abc"], ["ana", "--api_token=abc"]):
+        with pytest.raises(UsageError, match="is a secret") as failed:
+            parse_action_args("mail", SECRET, words)
+        assert "API_TOKEN" in str(failed.value.hint)

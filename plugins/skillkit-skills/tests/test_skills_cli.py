@@ -167,6 +167,20 @@ finally:
     assert int(total) <= 230, counts
 
 
+def test_check_takes_names_and_several_at_once(skillkit_cli, skillkit_home, tmp_path):
+    for name in ("one", "two", "three"):
+        folder = (tmp_path if name == "three" else skillkit_home.config_dir / "skills") / name
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text(f"---\nname: {name}\ndescription: Use it: always.\n---\nBe kind.\n")
+    rows = skillkit_cli("skills", "check", "one", tmp_path / "three", "--json").json["skills"]
+    assert [row["name"] for row in rows] == ["one", "three"]
+    wrong = skillkit_cli("skills", "check", "tow")
+    assert wrong.exit_code == 2 and "unknown skill 'tow'; did you mean 'two'" in wrong.stderr
+    assert "no such folder or file" in skillkit_cli("skills", "check", "./none").stderr
+    assert "mended" in skillkit_cli("skills", "check", "one", "--fix").stderr
+    assert "Use it: always" in (skillkit_home.config_dir / "skills/one/SKILL.md").read_text()
+
+
 def test_check_refuses_another_file(skillkit_cli, tmp_path):
     skill(tmp_path, "s")
     other = tmp_path / "s" / "notes.txt"

@@ -130,6 +130,28 @@ def test_every_place_that_gives_no_skill_is_listed_with_its_reason(skillkit_cli,
     assert "4 places gave no skill; see 'skillkit skills list --all'." in skillkit_cli("skills", "list").stderr
 
 
+def test_working_copies_that_a_person_linked_are_skills_and_those_of_a_project_stay_inside(
+    skillkit_cli, skillkit_home, tmp_path
+):
+    put(tmp_path / "work", "linked")
+    put(tmp_path / "team", "shared")
+    put(tmp_path / "theirs", "lured")
+    mine, theirs = skillkit_home.config_dir / "skills", skillkit_home.cwd / ".skillkit/skills"
+    for place in (mine, theirs):
+        place.mkdir(parents=True)
+    (mine / "linked").symlink_to(tmp_path / "work/linked")
+    (mine / "team").symlink_to(tmp_path / "team")
+    (mine / "again").symlink_to(tmp_path / "work/linked")
+    (mine / "gone").symlink_to(tmp_path / "nowhere")
+    (theirs / "lured").symlink_to(tmp_path / "theirs/lured")
+    skillkit_cli("config", "trust", "--yes")
+    names = {r["name"] for r in skillkit_cli("skills", "list", "--json").json if r["source"] in ("user", "project")}
+    assert names == {"linked", "shared"}
+    said = skillkit_cli("skills", "list", "--all").stdout
+    assert "symlink-escape" in said and "duplicate-realpath" in said
+    assert skillkit_cli("skills", "show", "linked").ok()
+
+
 # --- repairs ----------------------------------------------------------------------------------------------------------
 
 BROKEN = {

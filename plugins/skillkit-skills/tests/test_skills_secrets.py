@@ -74,3 +74,16 @@ def test_a_program_gives_it_for_one_call(host):
             await run_action(host, skill, skill.actions[0], {})
 
     asyncio.run(calls())
+
+
+def test_a_direct_call_takes_the_variable_and_says_what_is_missing(skillkit_cli, skillkit_home):
+    pytest.importorskip("skillkit_chat", reason="the plugin chat, which has the command run, is not installed")
+    folder = skillkit_home.config_dir / "skills" / "s"
+    folder.mkdir(parents=True)
+    block = json.dumps({"actions": [ACTION]})
+    (folder / "SKILL.md").write_text(f"---\nname: s\ndescription: Use it.\nmetadata: {{skillkit: {block}}}\n---\nGo.\n")
+    said = skillkit_cli("run", "--skill", "s", "go")
+    assert said.exit_code == 1 and "needs API_TOKEN: set the variable" in said.stdout + said.stderr
+    assert "--api-token" not in said.stdout + said.stderr
+    given = skillkit_cli("run", "--skill", "s", "go", env={"API_TOKEN": TOKEN}).ok()
+    assert "16 ***" in given.stdout and TOKEN not in given.stdout

@@ -19,9 +19,9 @@ _FALSE = frozenset({"false", "no", "off", "0"})
 def usage_line(skill: str, action: SkillAction) -> str:
     """How to call the action: ``skillkit run --skill S ACTION FILE [--column VALUE]``."""
     positional = sorted((a for a in action.args if a.position is not None), key=lambda a: a.position or 0)
-    words = [f"<{a.name}>" if a.required else f"[<{a.name}>]" for a in positional]
+    words = [f"<{a.name}>" if a.required else f"[<{a.name}>]" for a in positional if not a.secret]
     for arg in action.args:
-        if arg.position is None:
+        if arg.position is None and not arg.secret:
             flag = f"--{arg.name.replace('_', '-')}"
             shown = flag if arg.type == "boolean" else f"{flag} <{arg.type}>"
             words.append(shown if arg.required else f"[{shown}]")
@@ -87,6 +87,11 @@ def parse_action_args(skill: str, action: SkillAction, words: Sequence[str]) -> 
                 close = close_matches(name, by_flag, 2)
                 hint = f"did you mean --{close[0]}?" if close else usage_line(skill, action)
                 raise UsageError(f"unknown argument --{name}", where=where, hint=hint)
+            if arg.secret:
+                hint = f"set the variable {arg.name.upper()}, or leave --{name} out and be asked"
+                raise UsageError(
+                    f"--{name} is a secret, which everybody could read on a command line", where=where, hint=hint
+                )
             if not sep:
                 if arg.type == "boolean" and (not queue or queue[0].casefold() not in _TRUE | _FALSE):
                     value = "true"
@@ -97,8 +102,9 @@ def parse_action_args(skill: str, action: SkillAction, words: Sequence[str]) -> 
             _put(values, arg, _convert(arg, value, where), where)
         else:
             rest.append(word)
-    free = [a for a in positional if a.name not in values] or [
-        a for a in action.args if a.name not in values and a.required
+    # a secret comes from its variable, the keyring or a prompt: on a command line everybody could read it
+    free = [a for a in positional if a.name not in values and not a.secret] or [
+        a for a in action.args if a.name not in values and a.required and not a.secret
     ]
     for i, word in enumerate(rest):
         if i < len(free):
@@ -107,7 +113,7 @@ def parse_action_args(skill: str, action: SkillAction, words: Sequence[str]) -> 
             values[free[-1].name].append(word)
         else:
             raise UsageError(f"one argument too many: {word!r}", where=where, hint=usage_line(skill, action))
-    missing = [a.name for a in action.args if a.required and a.name not in values]
+    missing = [a.name for a in action.args if a.required and a.name not in values and not a.secret]
     if missing:
         raise UsageError(f"argument {missing[0]!r} is missing", where=where, hint=usage_line(skill, action))
     for arg in action.args:

@@ -12,7 +12,7 @@ from skillkit_skills import SkillFolderLoader, listing, located, print_problems,
 
 from skillkit_core.cli.output import echo, json_option, print_json, printable
 from skillkit_core.contracts.skill_loader import SkillSource
-from skillkit_core.errors import UsageError
+from skillkit_core.errors import UnknownName, UsageError
 from skillkit_core.skills import Skill, SkillProblem
 
 from .no_effect import without_effect
@@ -25,16 +25,20 @@ __all__ = ["check"]
 
 
 @click.command()
-@click.argument("path", required=False, type=click.Path(exists=True, path_type=Path))
+@click.argument("where", metavar="[PATH|NAME]...", nargs=-1)
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
 @click.option(
-    "--fix", is_flag=True, help="Write files as they are read: quotes, closing lines, encodings, names. Needs PATH."
+    "--fix",
+    is_flag=True,
+    help="Write files as they are read: quotes, closing lines, encodings, names. Needs a PATH or NAME.",
 )
 @click.option("--dry-run", is_flag=True, help="With --fix: show the changes, and write nothing.")
 @json_option
 @click.pass_context
-def check(ctx: click.Context, path: Path | None, strict: bool, fix: bool, dry_run: bool, as_json: bool) -> None:
-    """Say what is wrong with skills. They are those below PATH, or all that are installed.
+def check(ctx: click.Context, where: tuple[str, ...], strict: bool, fix: bool, dry_run: bool, as_json: bool) -> None:
+    """Say what is wrong with skills. They are those below each PATH, those that are found by NAME, or all that are found.
+
+    What is a path and a name is the path.
 
     Includes a look at their texts for what attacks look like (codes that begin with scan-); it finds hints, not proof.
 
@@ -43,15 +47,21 @@ def check(ctx: click.Context, path: Path | None, strict: bool, fix: bool, dry_ru
 
     Exit status 1: there is an error (with --strict also a warning).
     """
-    if (fix and path is None) or (dry_run and not fix):
-        said = "--dry-run belongs to --fix" if dry_run and not fix else "--fix needs a PATH"
+    if (fix and not where) or (dry_run and not fix):
+        said = "--dry-run belongs to --fix" if dry_run and not fix else "--fix needs a PATH or NAME"
         raise UsageError(said, hint="skillkit skills check --fix [--dry-run] PATH")
-    if fix and path is not None:
-        _fix(path, dry_run)
-    loaded, problems = _below(path) if path is not None else _installed(ctx.obj.host)
-    host = ctx.obj.host if path is None else None
+    host = ctx.obj.host
+    paths = [_place(host, text) for text in where]
+    if fix:
+        for path in paths:
+            _fix(path, dry_run)
+    loaded, problems = _installed(host) if not where else ([], [])
+    for path in paths:
+        skills, refused = _below(path)
+        loaded, problems = [*loaded, *skills], [*problems, *refused]
+    known = host if not where else None
     found = [
-        replace(s, problems=tuple(located([*s.problems, *without_effect(s, host), *scan_skill(s)]))) for s in loaded
+        replace(s, problems=tuple(located([*s.problems, *without_effect(s, known), *scan_skill(s)]))) for s in loaded
     ]
     problems = located(problems)
     bad = ("error", "warning") if strict else ("error",)
@@ -79,6 +89,20 @@ def _fix(path: Path, dry_run: bool) -> None:
         echo(f"{done} {repair.path}: {', '.join(repair.codes)}{kept}", err=True)
         if repair.diff:
             echo(printable(repair.diff), err=True)
+
+
+def _place(host: Host, text: str) -> Path:
+    """The path that was named, or the folder of the skill of that name."""
+    path = Path(text)
+    if path.exists():
+        return path
+    rows = list(listing(host))
+    found = next((r.skill.path for r in rows if text in (r.name, r.skill.name) and r.skill.path is not None), None)
+    if found is None:
+        if "/" in text:
+            raise UsageError("there is no such folder or file", where=text)
+        raise UnknownName("skill", text, {r.name for r in rows})
+    return found
 
 
 def _installed(host: Host) -> tuple[list[Skill], list[SkillProblem]]:

@@ -93,8 +93,9 @@ class SkillFolderLoader(SkillLoader):
     def _read(self, root: str, source: SkillSource, problems: list[SkillProblem]) -> Iterator[tuple[FoundSkill, Skill]]:
         """The skills below ``root``. Of many, those whose files did not change come from the index, and the others go there."""
         blocks = None
+        own = source.kind == "user" and self._host is not None
         if self._host is None or not _many(root):
-            found, kept = scan(root), None
+            found, kept = scan(root, own=own), None
             if self._host is not None:
                 name = f"{crc32(os.fsencode(root)):08x}.json"
                 blocks = FrontMatterCache(os.path.join(self._host.cache_dir, "skills", name))  # noqa: PTH118
@@ -102,7 +103,7 @@ class SkillFolderLoader(SkillLoader):
             from .index import Kept, index_of
 
             kept = Kept(index_of(self._host), root, source)
-            found = scan(root, kept.stamps)
+            found = scan(root, kept.stamps, own=own)
         problems += (SkillProblem(c, _REFUSED[c], severity_of(c), path) for c, path in found.refused)
         for one in found.skills:
             skill = kept.skill(one) if kept is not None else None

@@ -50,8 +50,9 @@ def skill_file(names: list[str]) -> str | None:
 
 
 class _Walk:
-    def __init__(self, root: str, known: Mapping[str, tuple[int, int, int]]) -> None:
+    def __init__(self, root: str, known: Mapping[str, tuple[int, int, int]], own: bool) -> None:
         self.root = os.path.realpath(root)
+        self.own = own
         self.known = known
         self.out = Scan()
         self.folders = 0
@@ -137,7 +138,7 @@ class _Walk:
             real = os.path.realpath(path)
             if not os.path.isdir(real):  # noqa: PTH112
                 continue
-            if not self._inside(real):
+            if not self._inside(real) and not (self.own and _holds_skills(real)):
                 self.out.refused.append(("symlink-escape", path))
             elif real in self.seen:
                 if not (parent == real or parent.startswith(real.rstrip(os.sep) + os.sep)):
@@ -149,19 +150,32 @@ class _Walk:
 _NO_NOTES: list[str] = []
 
 
-def scan(root: str, known: Mapping[str, tuple[int, int, int]] = MappingProxyType({})) -> Scan:
+def _holds_skills(folder: str) -> bool:
+    """Whether a folder is a skill or has some in it, so that a link to it was made for them and not for a home folder."""
+    try:
+        with os.scandir(folder) as listing:
+            entries = [(entry.name, entry.is_dir()) for entry in listing]
+        if skill_file([name for name, is_folder in entries if not is_folder]):
+            return True
+        return any(skill_file(os.listdir(f"{folder}/{name}")) for name, is_folder in entries if is_folder)  # noqa: PTH208
+    except OSError:
+        return False
+
+
+def scan(root: str, known: Mapping[str, tuple[int, int, int]] = MappingProxyType({}), *, own: bool = False) -> Scan:
     """Find the skills below ``root``, which may be a skill itself.
 
     A folder with a SKILL.md is a leaf; folders whose name begins with a dot, ``node_modules`` and ``__pycache__`` are
-    left out; at most 6 levels and 2,000 folders. Links are followed once and only inside the root. A skill that is found
-    and not used is among the refused places.
+    left out; at most 6 levels and 2,000 folders. Links are followed once, and only inside the root unless it is a person's
+    ``own``. A skill that is found and not used is among the refused places.
 
     Args:
         root: the directory.
         known: folders that were skills, with size, modification and change time of their file: where these are the same,
             the folder is not listed again.
+        own: the folder is a person's own: links to skills elsewhere, and to folders of skills, are followed.
     """
-    walk = _Walk(root, known)
+    walk = _Walk(root, known, own)
     walk.visit(root, walk.root, 0)
     walk.follow()
     walk.out.skills.sort(key=lambda s: s.folder)
