@@ -127,7 +127,8 @@ def test_every_place_that_gives_no_skill_is_listed_with_its_reason(skillkit_cli,
     said = skillkit_cli("skills", "list", "--all").ok().stdout
     for code in ("no-file", "too-deep", "file-empty", "symlink-escape"):
         assert code in said
-    assert "4 places gave no skill; see 'skillkit skills list --all'." in skillkit_cli("skills", "list").stderr
+    for command in (["list"], ["list", "--json"]):
+        assert "4 places gave no skill; see 'skillkit skills list --all'." in skillkit_cli("skills", *command).stderr
 
 
 def test_working_copies_that_a_person_linked_are_skills_and_those_of_a_project_stay_inside(

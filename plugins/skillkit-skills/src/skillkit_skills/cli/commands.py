@@ -72,6 +72,7 @@ def list_(ctx: click.Context, eligible: bool = False, everything: bool = False, 
         from .data import row_data
 
         print_json([row_data(r) for r in rows])
+        _notes(host)  # on stderr: what is not in the list is said, and the list stays one
         return
     if rows:
         print_table(rows)
