@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from .descriptors import load_object
 from .messages import AgentMessage, DocumentBlock, ImageBlock, ProviderBlock, ThinkingBlock, ToolCall
-from .models import ModelDefinition
+from .models import ModelDefinition, TokenUsage
 from .tools import Tool
 
 if TYPE_CHECKING:
+    from .contracts.adapter import LLMRequest
     from .host.manager import Host
 
 CHARACTERS = 4
@@ -73,3 +74,10 @@ def estimator_for(host: Host, model: ModelDefinition | None) -> Estimator:
             found: Estimator = Estimator(load_object(item.estimate))
             return found if item.create is None else load_object(item.create)(model)
     return Estimator()
+
+
+def estimate_usage(host: Host, request: LLMRequest, answer: AgentMessage) -> TokenUsage:
+    """Return what a request with this answer, or the part of it that has arrived, may have used."""
+    estimator = estimator_for(host, request.model)
+    prompt = estimator.prompt(request.system, request.tools) + sum(map(estimator.message, request.messages))
+    return TokenUsage(input=prompt, output=estimator.message(answer) if answer.content else 0)

@@ -196,14 +196,19 @@ class MessageBuilder:
     """Folds the stream events of one answer into an :class:`AssistantMessage`, in linear time.
 
     :meth:`message` and :meth:`blocks` may be called at any time. :meth:`add` does nothing after a terminal event.
+
+    Attributes:
+        usage: tokens as the adapter reported them last.
+        early: that was at the beginning of a block, so that what came of the block since is not in it.
     """
 
-    __slots__ = ("_blocks", "_next", "error", "raw_stop_reason", "response_id", "stop_reason", "usage")
+    __slots__ = ("_blocks", "_next", "early", "error", "raw_stop_reason", "response_id", "stop_reason", "usage")
 
     def __init__(self) -> None:
         self._blocks: dict[int, Block | _Open] = {}
         self._next = 0
         self.usage: TokenUsage | None = None
+        self.early = False
         self.stop_reason: StopReason | None = None
         self.raw_stop_reason: str | None = None
         self.response_id: str | None = None
@@ -214,8 +219,8 @@ class MessageBuilder:
         if self.stop_reason is not None:
             return
         kind = event.type
-        if event.usage is not None:
-            self.usage = event.usage
+        if event.usage is not None and event.usage != self.usage:
+            self.usage, self.early = event.usage, kind.endswith("_start")
         if event.response_id is not None:
             self.response_id = event.response_id
         index = event.index

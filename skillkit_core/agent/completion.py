@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..contracts.adapter import LLMRequest, ModelSettings
 from ..errors import RunAborted, UsageError
-from ..estimates import estimator_for
+from ..estimates import estimate_usage
 from ..messages import AgentMessage, AssistantMessage
 from ..stream import MessageBuilder, StreamEvent
 from ..tools import Tool
@@ -98,8 +98,7 @@ class Completion(ModelCall):
         return self._sent(target, messages, system, tools, settings)
 
     def _tokens(self, request: LLMRequest) -> int:
-        estimator = estimator_for(self._run.agent.host, request.model)
-        return sum(map(estimator.message, request.messages)) + estimator.prompt(request.system, request.tools)
+        return estimate_usage(self._run.agent.host, request, AssistantMessage()).input
 
     async def _receive(self, stream: AsyncIterator[StreamEvent], builder: MessageBuilder) -> None:
         """Read one stream to its end. A caller that stops waiting leaves an entry of what the request cost."""

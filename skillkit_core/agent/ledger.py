@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from ..errors import LimitReached, SessionError
+from ..errors import ErrorKind, LimitReached, SessionError
 from ..events.results import ModelRequestResult
 from ..events.types import BeforeModelRequestEvent, UsageEvent
 from ..frozen import FrozenDict
@@ -24,6 +25,19 @@ if TYPE_CHECKING:
 __all__ = ["UsageLedger"]
 
 Purpose: TypeAlias = str  # turn, compaction, tool, or the word of a plugin: "<plugin>.<what>"
+
+
+_UNDER_WAY = (ErrorKind.timeout, ErrorKind.protocol, ErrorKind.aborted)  # errors of requests that were being answered
+
+
+class _Request(NamedTuple):
+    """A request that an adapter makes."""
+
+    purpose: Purpose
+    target: Target
+    name: str
+    role: str | None
+    estimate: Callable[[], TokenUsage]
 
 
 class UsageLedger:
@@ -51,7 +65,7 @@ class UsageLedger:
         self._origin: Mapping[str, str] = {}
         self._made = 0
         self._session: Session | None = None
-        self._open: dict[MessageBuilder, tuple[Purpose, Target, str, str | None]] = {}  # requests without an entry yet
+        self._open: dict[MessageBuilder, _Request] = {}  # requests without an entry yet
         self._ended = False
 
     def write_into(self, session: Session, run_id: str) -> None:
@@ -130,10 +144,20 @@ class UsageLedger:
         return name
 
     def open(
-        self, request: MessageBuilder, purpose: Purpose, target: Target, name: str, role: str | None = None
+        self,
+        request: MessageBuilder,
+        purpose: Purpose,
+        target: Target,
+        name: str,
+        role: str | None,
+        estimate: Callable[[], TokenUsage],
     ) -> None:
-        """Count a request before the adapter makes it; :meth:`close` writes its entry, also after an abort."""
-        self._open[request] = (purpose, target, name, role)
+        """Count a request before the adapter makes it; :meth:`close` writes its entry, also after an abort.
+
+        Args:
+            estimate: returns what the request may have used by then, for one that is cut off.
+        """
+        self._open[request] = _Request(purpose, target, name, role, estimate)
         if purpose != "compaction":
             self.requests += 1
             parent = self._parent
@@ -146,12 +170,17 @@ class UsageLedger:
         self.requests += 1
 
     async def close(self, request: MessageBuilder, error: str | None = None) -> None:
-        """Write the entry of a request, with its usage as far as the adapter has reported it."""
+        """Write the entry of a request, with its usage as far as the adapter has reported it, else by estimate (I23)."""
         if request not in self._open:
             return  # an abort has written the entry before
-        purpose, target, *_ = self._open[request]
+        purpose, target, *_, estimate = self._open[request]
         error = error if error is not None or request.error is None else str(request.error)
-        await self.record(request.usage or TokenUsage(), purpose, target, error, request)
+        usage = request.usage
+        estimated = _cut_off(request) and (usage is None or request.early)
+        if estimated:
+            found = estimate()
+            usage = found if usage is None else replace(usage, output=max(usage.output, found.output))
+        await self.record(usage or TokenUsage(), purpose, target, error, request, estimated=estimated)
 
     async def close_aborted(self) -> None:
         """Write the entries of the requests that an abort cut off."""
@@ -166,14 +195,20 @@ class UsageLedger:
         error: str | None = None,
         request: MessageBuilder | None = None,
         tool_name: str = "",
+        estimated: bool = False,
     ) -> None:
         """Write an entry, add its usage to this run and its ancestors, and emit ``usage``.
 
         An entry that the store wrote counts also when an abort cut off the wait for the disk.
         """
-        _, _, name, role = self._open[request] if request is not None else ("", None, "", None)
-        origin = {**self._origin, "tool_name": tool_name} if tool_name else self._origin
-        cost, entry = _entry(usage, purpose, target, error, {**origin, "role": role} if role else origin)
+        opened = self._open[request] if request is not None else None
+        name = opened.name if opened is not None else ""
+        about: dict[str, Any] = {**self._origin, "tool_name": tool_name} if tool_name else {**self._origin}
+        if opened is not None and opened.role:
+            about["role"] = opened.role
+        if estimated:
+            about["estimated"] = True
+        cost, entry = _entry(usage, purpose, target, error, about)
         session = self._session
         cut: BaseException | None = None
         try:
@@ -190,7 +225,8 @@ class UsageLedger:
             raise cut
         if "usage" in self._bus.table:
             about = {name: entry[name] for name in ("provider", "model", "purpose")}
-            await self._bus.fire(UsageEvent, usage=usage, cost=cost, request=name, tool_name=tool_name, **about)
+            about |= {"request": name, "tool_name": tool_name, "estimated": estimated}
+            await self._bus.fire(UsageEvent, usage=usage, cost=cost, **about)
 
     def add(self, usage: TokenUsage, cost: float | None) -> None:
         """Add to ``usage`` and ``cost``; an unknown cost (``None``) makes the sum unknown."""
@@ -248,6 +284,14 @@ class UsageLedger:
             ledger, where = ledger._parent.run.ledger, " in the run that this one is a part of"
 
 
+def _cut_off(request: MessageBuilder) -> bool:
+    """Return whether a provider may have worked for a request whose answer did not come to its end."""
+    error = request.error
+    if error is None:
+        return request.stop_reason is None
+    return not request.empty or getattr(error, "kind", None) in _UNDER_WAY
+
+
 def _check(bound: float | None, used: float, unit: str, where: str = "") -> None:
     if bound is not None and used >= bound:
         raise LimitReached(f"the limit of {bound:g} {unit} is reached{where}")
@@ -273,14 +317,14 @@ def _unpriced(limit: float, of: str) -> str:
 
 
 def _entry(
-    usage: TokenUsage, purpose: Purpose, target: Target | None, error: str | None, origin: Mapping[str, str]
+    usage: TokenUsage, purpose: Purpose, target: Target | None, error: str | None, about: Mapping[str, Any]
 ) -> tuple[float | None, Mapping[str, Any]]:
     cost = target.model.cost_of(usage) if target is not None else None
     data: dict[str, Any] = {name: count for name in BUCKETS if (count := getattr(usage, name))}
     data["provider"] = target.provider if target is not None else ""
     data["model"] = target.model.id if target is not None else ""
     data["purpose"] = purpose
-    data.update(origin)
+    data.update(about)
     if cost is not None:
         data["cost"] = cost
     if usage.raw:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..contracts.adapter import LLMRequest, ModelSettings, OnRequest, OnResponse, ThinkingLevel
 from ..errors import AgentError, ErrorKind, LimitReached, ProviderError, SkillKitError, in_words
+from ..estimates import estimate_usage
 from ..events.results import UNSET, ContextTransformResult, ProviderRequestResult, Unset
 from ..events.subscriptions import GuardFailed
 from ..events.types import (
@@ -25,6 +26,7 @@ from ..events.types import (
 from ..frozen import freeze
 from ..host.secrets import redact_headers
 from ..messages import AgentMessage, AssistantMessage, LLMMessage, StopReason, ToolCall
+from ..models import TokenUsage
 from ..stream import MessageBuilder, StreamEvent
 from ..tools import Tool
 from .around import wrapped
@@ -204,7 +206,11 @@ class ModelCall:
         except (LimitReached, GuardFailed) as error:
             self._refusal = error  # the wrappers may turn the exception into another one
             raise
-        run.ledger.open(builder, self.purpose, target, name, self.role)
+
+        def estimate() -> TokenUsage:
+            return estimate_usage(run.agent.host, request, builder.message())
+
+        run.ledger.open(builder, self.purpose, target, name, self.role, estimate)
         await self._receive(target.adapter.stream(request), builder)
         await run.ledger.close(builder)
         if self._refusal is not None:

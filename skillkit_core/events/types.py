@@ -506,7 +506,8 @@ class ModelSelectEvent(Event):
 class UsageEvent(Event):
     """A request used tokens, also a failed one, and the usage ledger has them.
 
-    ``cost`` is in dollars, ``None`` when the price is unknown.
+    ``cost`` is in dollars, ``None`` when the price is unknown. ``estimated``: the request was cut off before the provider
+    had told the usage.
 
     ``request`` is that of ``before_model_request``; empty: ``tool_name`` reported the usage.
     """
@@ -519,6 +520,7 @@ class UsageEvent(Event):
     purpose: str = "turn"
     request: str = ""
     tool_name: str = ""
+    estimated: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

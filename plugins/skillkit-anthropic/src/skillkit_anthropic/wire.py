@@ -226,12 +226,13 @@ def content_block_start(event: Mapping[str, Any], acc: Accumulator) -> Converted
         ended, acc = _end(index, acc)
         out += ended
     position, tail = acc.blocks, acc.tail
+    told = usage_of(acc.usage) if position == 0 else None  # what has been told by now, for an answer that is cut off
     call_id = name = None
     if kind == "tool_use":
         call_id, name = str(start.get("id") or ""), str(start.get("name") or "")
-        out.append(StreamEvent("tool_call_start", tool_name=name, tool_call_id=call_id, index=position))
+        out.append(StreamEvent("tool_call_start", tool_name=name, tool_call_id=call_id, index=position, usage=told))
     elif kind == "text" or kind == "thinking":
-        out.append(StreamEvent("text_start" if kind == "text" else "thinking_start", index=position))
+        out.append(StreamEvent("text_start" if kind == "text" else "thinking_start", index=position, usage=told))
         text = text_in(start.get(kind))
         if text:
             out.append(StreamEvent("text_delta" if kind == "text" else "thinking_delta", text, index=position))

@@ -247,6 +247,9 @@ def _print(by: str, ordered: list[tuple[str, Sum]], total: Sum, nested: Mapping[
     if total.unpriced:
         count = "1 request has" if total.unpriced == 1 else f"{total.unpriced:,} requests have"
         echo(style(f"{count} no known price: what they cost is not in these sums.", fg="yellow"))
+    if total.estimated:
+        count = "1 request was" if total.estimated == 1 else f"{total.estimated:,} requests were"
+        echo(style(f"{count} cut off: what the provider had not told by then is an estimate.", fg="yellow"))
 
 
 def _bar(share: float, width: int) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Index", "Request", "requests_of", "skill_of_tool"]
 
-VERSION = 1
+VERSION = 2
 _BUSY = 10.0  # seconds to wait for another process
 _SKILL = re.compile(r'<skill_content name="([^"]+)">')
 _SCHEMA = """
@@ -32,14 +32,15 @@ CREATE TABLE sessions (
 );
 CREATE TABLE requests (
     place INTEGER, ts REAL, session TEXT, inner TEXT, run TEXT, purpose TEXT, provider TEXT, model TEXT, tool TEXT, via TEXT,
-    skill TEXT, input INTEGER, output INTEGER, cache_read INTEGER, cache_write INTEGER, reasoning INTEGER, cost REAL
+    skill TEXT, input INTEGER, output INTEGER, cache_read INTEGER, cache_write INTEGER, reasoning INTEGER, cost REAL,
+    estimated INTEGER
 );
 CREATE INDEX requests_place ON requests (place);
 CREATE INDEX requests_ts ON requests (ts);
 """
 _FIELDS = (
     "ts, session, inner, run, purpose, provider, model, tool, via, skill, input, output, cache_read, cache_write, "
-    "reasoning, cost"
+    "reasoning, cost, estimated"
 )
 
 
@@ -60,6 +61,7 @@ class Request(NamedTuple):
         skill: the skill that was active, or whose action ``tool`` or ``via`` is.
         input: tokens that were not cached; the other buckets as in :class:`~skillkit_core.TokenUsage`.
         cost: US dollars; ``None``: the price is not known.
+        estimated: the request was cut off before the provider told what it used.
     """
 
     ts: float
@@ -78,6 +80,7 @@ class Request(NamedTuple):
     cache_write: int = 0
     reasoning: int = 0
     cost: float | None = None
+    estimated: bool = False
 
     @property
     def tokens(self) -> int:
@@ -177,7 +180,7 @@ class Index:
                 (store, header.id, state, updated, header.parent_session),
             ).lastrowid
             database.executemany(
-                f"INSERT INTO requests (place, {_FIELDS}) VALUES ({', '.join('?' * 17)})",  # noqa: S608 - names alone
+                f"INSERT INTO requests (place, {_FIELDS}) VALUES ({', '.join('?' * 18)})",  # noqa: S608 - names alone
                 ((place, *request) for request in requests_of(header.id, handle.entries())),
             )
 
@@ -278,6 +281,7 @@ def _request(session: str, entry: SessionEntry, active: str) -> Request:
         count("cache_write"),
         count("reasoning"),
         float(cost) if isinstance(cost, (int, float)) else None,
+        data.get("estimated") is True,
     )
 
 

@@ -26,6 +26,7 @@ class Sum:
         cost: US dollars of the requests whose price is known.
         unpriced: the number of requests that used tokens and have no price.
         priced: the number of entries that have a price.
+        estimated: the number of requests that were cut off, so that their usage is an estimate.
     """
 
     requests: int = 0
@@ -37,6 +38,7 @@ class Sum:
     cost: float = 0.0
     unpriced: int = 0
     priced: int = 0
+    estimated: int = 0
 
     @property
     def tokens(self) -> int:
@@ -46,6 +48,7 @@ class Sum:
     def add(self, request: Request) -> None:
         """Add a request."""
         self.requests += request.purpose != "adjustment"
+        self.estimated += bool(request.estimated)
         self.input += request.input
         self.output += request.output
         self.cache_read += request.cache_read
@@ -61,7 +64,8 @@ class Sum:
         """Return the sums as JSON output shows them; ``cost`` is ``None`` where no price is known."""
         tokens = {name: getattr(self, name) for name in BUCKETS}
         cost = None if self.unpriced and not self.priced else round(self.cost, 10)
-        return {"requests": self.requests, **tokens, "tokens": self.tokens, "cost": cost, "unpriced": self.unpriced}
+        about = {"cost": cost, "unpriced": self.unpriced, "estimated": self.estimated}
+        return {"requests": self.requests, **tokens, "tokens": self.tokens, **about}
 
 
 class Counted(NamedTuple):
