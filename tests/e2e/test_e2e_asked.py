@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from skillkit_chat.client import RpcClient
+from skillkit_live.protocol import ApproveResult
 from skillkit_testkit import Call, Reply
 
 COLOUR = Call("ask_user", {"question": "Which colour?", "options": ["red", "blue"]}, "call_ask")
@@ -138,3 +139,39 @@ def test_a_question_of_a_tool_is_answered_in_another_process(client, llm_server,
     run(work())
     assert booked.read_text() == ("Oslo 2\n" if call is BOOK else "")
     llm_server.check()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_program_that_answers_approvals_has_the_tools_of_a_terminal_and_sees_what_a_call_would_do(
+    client, skillkit_cli, llm_server, version
+):
+    (skillkit_cli.home.cwd / "a.txt").write_text("one\ntwo\n")
+    edit = Call("edit", {"path": "a.txt", "old": "two", "new": "three"}, "call_edit")
+    llm_server.script(Reply(tool_calls=[Call("read", {"path": "a.txt"})]), Reply(tool_calls=[edit]), Reply(text=DONE))
+    asked = []
+
+    async def approve(call):
+        asked.append(call)
+        return ApproveResult(decision="deny")
+
+    async def work():
+        argv = [*skillkit_cli.argv, "rpc"]
+        how = {"on_approve": approve, "argv": argv, "cwd": skillkit_cli.home.cwd, "version": version}
+        async with RpcClient(client.wire, **how) as program:
+            await program.prompt("go")
+
+    run(work())
+    assert {"bash", "web_fetch", "web_search"} <= {tool.name for tool in llm_server.requests[0].tools}
+    assert [call.tool for call in asked] == ["edit"]
+    assert "-two" in asked[0].preview and "+three" in asked[0].preview
+
+
+def test_a_program_that_answers_no_approvals_has_no_tool_that_would_be_asked_about(client, skillkit_cli, llm_server):
+    llm_server.script(Reply(text=DONE))
+
+    async def work():
+        async with RpcClient(client.wire, argv=[*skillkit_cli.argv, "rpc"], cwd=skillkit_cli.home.cwd) as program:
+            await program.prompt("go")
+
+    run(work())
+    assert not {"bash", "web_fetch"} & {tool.name for tool in llm_server.requests[0].tools}

@@ -52,6 +52,8 @@ export interface ApproveParams {
   agent_path: string[];
   /** The answer can be remembered; beyond the session where a question has a rule. */
   rememberable: boolean;
+  /** What the call would do, such as a diff, where its tool says it. */
+  preview?: string | null;
 }
 
 /** The decision. */
@@ -360,7 +362,7 @@ export interface WithdrawnParams {
   id: string;
 }
 
-/** Status and headers have arrived. ``latency`` in seconds. */
+/** Status and headers have arrived, before the first stream event, also of a retry. ``latency`` in seconds. */
 export interface AfterProviderResponseEvent {
   type: "after_provider_response";
   session_id?: string;
@@ -394,7 +396,7 @@ export interface AfterToolResultEvent {
   duration?: number;
 }
 
-/** A run is over. Emitted exactly once per ``agent_start``. */
+/** A run is over. Emitted exactly once per ``agent_start``, whatever happened. */
 export interface AgentEndEvent {
   type: "agent_end";
   session_id?: string;
@@ -410,7 +412,7 @@ export interface AgentEndEvent {
   leaf_id?: string;
 }
 
-/** The agent has nothing left to do: no retry, no compaction, no queued message. */
+/** The agent has nothing left to do after ``agent_end``: no retry, no compaction, no queued message. */
 export interface AgentSettledEvent {
   type: "agent_settled";
   session_id?: string;
@@ -436,7 +438,7 @@ export interface AgentStartEvent {
   parent_tool_call_id?: string;
 }
 
-/** Guards ask for the approval of a tool call. The question is in the session already, where the run can wait for it. */
+/** Guards ask for the approval of a tool call, before the run's approver is asked. */
 export interface ApprovalRequestEvent {
   type: "approval_request";
   session_id?: string;
@@ -454,7 +456,7 @@ export interface ApprovalRequestEvent {
   deferrable?: boolean;
 }
 
-/** An approval is decided. */
+/** An approval is decided. Emitted once per ``approval_request``. */
 export interface ApprovalResolvedEvent {
   type: "approval_resolved";
   session_id?: string;
@@ -568,7 +570,7 @@ export interface BeforeToolCallEvent {
   annotations?: Record<string, unknown>;
 }
 
-/** A compaction is over, with outcome ``completed``, ``no_progress``, ``cancelled``, ``aborted`` or ``failed``. */
+/** A compaction is over. Emitted once per ``compaction_start``. */
 export interface CompactionEndEvent {
   type: "compaction_end";
   session_id?: string;
@@ -583,7 +585,7 @@ export interface CompactionEndEvent {
   entry_id?: string;
 }
 
-/** A compaction begins. */
+/** A compaction begins, after ``before_compact``. */
 export interface CompactionStartEvent {
   type: "compaction_start";
   session_id?: string;
@@ -608,7 +610,7 @@ export interface ContextTransformEvent {
   window?: number;
 }
 
-/** A handler failed. ``event`` is the event's name, ``plugin`` the plugin that registered the handler. */
+/** A handler failed, and its answer was discarded. Errors of handlers of this event only go to the log. */
 export interface HandlerErrorEvent {
   type: "handler_error";
   session_id?: string;
@@ -672,7 +674,7 @@ export interface MessageUpdateEvent {
   event?: unknown;
 }
 
-/** Another model or adapter will answer from the next request on. ``reason``: why the one before failed, of a fallback. */
+/** Another model or adapter will answer. ``reason``: why the one before failed, of a fallback. */
 export interface ModelSelectEvent {
   type: "model_select";
   session_id?: string;
@@ -701,7 +703,7 @@ export interface QuestionAnsweredEvent {
   answers?: Record<string, unknown>;
 }
 
-/** A tool asks a person. The question is in the session already, where the run can wait for it. */
+/** A tool asks a person, before the user interface is asked or the run waits because nobody is there. */
 export interface QuestionAskedEvent {
   type: "question_asked";
   session_id?: string;
@@ -716,7 +718,7 @@ export interface QuestionAskedEvent {
   survey?: Record<string, unknown>;
 }
 
-/** The queues changed. The fields hold the ids of the waiting messages. */
+/** A message was queued, taken, cancelled or returned. The fields hold the ids of the waiting messages. */
 export interface QueueUpdateEvent {
   type: "queue_update";
   session_id?: string;
@@ -729,7 +731,7 @@ export interface QueueUpdateEvent {
   next_run?: string[];
 }
 
-/** The retries of one request are over. */
+/** The retries of one request are over. Emitted once, after the last retry. */
 export interface RetryEndEvent {
   type: "retry_end";
   session_id?: string;
@@ -839,7 +841,7 @@ export interface SessionTreeEvent {
   label?: string;
 }
 
-/** A tool call has its final result. Emitted once per start, with the ``args`` of the start. */
+/** A tool call has its final result. Emitted once per start, in the order of completion, with the ``args`` of the start. */
 export interface ToolExecutionEndEvent {
   type: "tool_execution_end";
   session_id?: string;
@@ -858,7 +860,7 @@ export interface ToolExecutionEndEvent {
   guards?: Record<string, unknown>;
 }
 
-/** A tool call begins, also one that was blocked or skipped. */
+/** A tool call begins, also one that was blocked or skipped. Emitted once per call. */
 export interface ToolExecutionStartEvent {
   type: "tool_execution_start";
   session_id?: string;
@@ -916,7 +918,7 @@ export interface TurnStartEvent {
   system_prompt?: string;
 }
 
-/** A request used tokens, also a failed one. ``cost`` is in dollars, ``None`` when the price is unknown. */
+/** A request used tokens, also a failed one, and the usage ledger has them. */
 export interface UsageEvent {
   type: "usage";
   session_id?: string;

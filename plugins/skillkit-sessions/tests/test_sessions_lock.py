@@ -64,7 +64,10 @@ def opens(store: JsonlStore, go) -> bool:
 
 @pytest.mark.spec("9.40", "I18")
 def test_a_second_process_is_told_who_writes(store, go, holder):
-    with pytest.raises(SessionLocked, match=f"process {holder.pid}; end that process"):
+    with pytest.raises(
+        SessionLocked,
+        match=f"process {holder.pid}; go on in a copy: skillkit sessions fork .*; or look at it: skillkit sessions show",
+    ):
         go(store.open("s1"))
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NOT_KEPT", "TITLE", "as_before", "check_workspace", "get_ready", "keep_folders", "keeps_sessions", "last_answer",
-    "opened", "say_missing", "session_for",
+    "offer_what_asks", "opened", "say_missing", "session_for",
 ]  # fmt: skip
 
 TITLE = 80
@@ -49,7 +49,7 @@ async def opened(host: Host, options: Choices) -> AsyncIterator[tuple[AgentRunne
     if asked == "defer" and not kept:
         raise UsageError(NOT_KEPT, hint="leave --no-session out, and install a plugin that keeps sessions")
     if asked == "ask":
-        _offer_what_asks(host)
+        offer_what_asks(host)
     agent = AgentRunner(config_for(host, options), host=host, session=session)
     try:
         if session not in ("new", None):
@@ -64,11 +64,11 @@ async def opened(host: Host, options: Choices) -> AsyncIterator[tuple[AgentRunne
         await host.aclose()
 
 
-def _offer_what_asks(host: Host) -> None:
-    """Offer the opt-in tools about which a guard asks before each call: here a person answers."""
-    guard = host.plugins.get(_GUARD)
-    if guard is not None and "before_tool_call" in guard.hooks:
-        host.configure({"tools.allow": [*host.config.get("tools.allow", ()), *_ASKS]})
+def offer_what_asks(host: Host) -> None:
+    """Offer the opt-in tools about which a guard asks before each call, because a person answers here."""
+    guard, allowed = host.plugins.get(_GUARD), host.config.get("tools.allow", ())
+    if guard is not None and "before_tool_call" in guard.hooks and not set(_ASKS) <= set(allowed):
+        host.configure({"tools.allow": list(dict.fromkeys([*allowed, *_ASKS]))})
 
 
 def keeps_sessions(host: Host, options: Choices) -> bool:

@@ -304,7 +304,7 @@ class RpcClient:
 
     async def _decide(self, question: Mapping[str, Any], decide: OnApprove) -> None:
         """Decide about a call; a failure is a denial."""
-        call = {name: question[name] for name in p.ApproveParams.model_fields}
+        call = {name: question.get(name) for name in p.ApproveParams.model_fields}
         try:
             said = (await decide(p.ApproveParams.model_validate(call))).model_dump(mode="json")
         except Exception as error:  # noqa: BLE001 - who asks is told

@@ -168,7 +168,7 @@ async def knock(endpoint: str) -> socket.socket:
                 raise SessionError(
                     f"the process that has the session open takes no clients: {error.strerror}",
                     where=endpoint,
-                    hint="end that process, or try again in a moment",
+                    hint="try again in a moment, go on in a copy (skillkit sessions fork), or look at it (sessions show)",
                 ) from None
             await asyncio.sleep(0.02)
             continue

@@ -64,7 +64,7 @@ class FirstVersion:
 
     async def _approve(self, question: Mapping[str, Any]) -> ApprovalDecision:
         """Ask for a decision; what the client does not answer as agreed is denied."""
-        names = ("tool_call_id", "tool", "args", "questions", "agent_path", "rememberable")
+        names = ("tool_call_id", "tool", "args", "questions", "agent_path", "rememberable", "preview")
         try:
             said = ApproveResult.model_validate(
                 await self._connection.ask("approve", {name: question[name] for name in names})

@@ -10,11 +10,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from skillkit_frontend import TITLE, EventLines
+from skillkit_frontend import TITLE, EventLines, preview_of
 
 from skillkit_core import (
     AgentResponse,
     ApprovalDecision,
+    ApprovalRequest,
     Block,
     Event,
     Origin,
@@ -25,6 +26,7 @@ from skillkit_core import (
     event_to_dict,
 )
 from skillkit_core.cli.output import shorten
+from skillkit_core.errors import in_words
 
 from .acts import Delivery, State, act
 from .door import Door, address_of
@@ -42,6 +44,7 @@ log = logging.getLogger("skillkit.live")
 PATIENCE = 60.0  # seconds that a question waits for a client to come
 IDLE = 600.0  # seconds that a session without clients stays open
 _GRACE = 5.0  # seconds for a run to suspend before it is aborted
+_PREVIEW = 100_000  # characters of a preview that clients are told
 _UPDATES = ("message_update", "tool_execution_update")
 T = TypeVar("T")
 
@@ -77,7 +80,7 @@ class Live:
         self._journal = Journal(self.epoch)
         self._clients: set[Client] = set()
         self._whole: set[Client] = set()  # those that want the events themselves
-        self.questions = Questions(self._tell, self._who, self._changed, approvers)
+        self.questions = Questions(self._tell, self._who, self._changed, approvers, self._preview)
         self.agent: AgentRunner = AgentRunner(
             replace(config, approver=self.questions, ui=self.questions),
             host=host,
@@ -197,6 +200,15 @@ class Live:
             "cost": session.cost,
         }
         return Message(f"{self.epoch}.{self._journal.last}", "snapshot", agent.redact(data))
+
+    async def _preview(self, request: ApprovalRequest) -> str | None:
+        """Return what a call would do, as its tool says; where the tool fails, the arguments have to do."""
+        try:
+            text = await preview_of(self.agent, request)
+        except Exception as error:  # noqa: BLE001 - a tool's preview
+            log.warning("no preview of %s: %s", request.tool_name, in_words(error))
+            return None
+        return text if text is None or len(text) <= _PREVIEW else f"{text[:_PREVIEW]}\n... (cut)"
 
     # --- what clients do --------------------------------------------------------------------------------------
 

@@ -391,6 +391,7 @@ class ApproveParams(Params):
     rememberable: bool = Field(
         description="The answer can be remembered; beyond the session where a question has a rule."
     )
+    preview: str | None = Field(None, description="What the call would do, such as a diff, where its tool says it.")
 
 
 class ApproveResult(Result):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Literal, TypeAlias
@@ -59,6 +59,7 @@ class Questions(Approver, UserInterface):
         who: returns the kinds of questions that each client answers.
         changed: called when a question comes or goes.
         approvers: the principals whose answers count.
+        preview: returns what a call would do, such as a diff, as its tool says; ``None``: it says nothing.
     """
 
     def __init__(
@@ -67,9 +68,10 @@ class Questions(Approver, UserInterface):
         who: Callable[[], list[frozenset[str]]],
         changed: Callable[[], object],
         approvers: Collection[str],
+        preview: Callable[[ApprovalRequest], Awaitable[str | None]],
     ) -> None:
         self._tell, self._who, self._changed = tell, who, changed
-        self._approvers = approvers
+        self._approvers, self._preview = approvers, preview
         self._open: dict[str, Open] = {}
         self._answered: dict[str, Origin] = {}  # id of the question: who answered
         self._early: dict[str, tuple[SuspendedCall, ApprovalDecision]] = {}
@@ -102,7 +104,7 @@ class Questions(Approver, UserInterface):
             return ApprovalDecision("deny", "the client answers no approvals")
         call, path = request.tool_call_id, request.agent_path
         shown = approval(question, request.tool_name, call, request.args, tuple(request.questions), path)
-        shown["deferrable"] = request.deferrable
+        shown |= {"deferrable": request.deferrable, "preview": await self._preview(request)}
         return await self._ask(Open(question, APPROVAL, shown, _future()))
 
     async def ask(self, survey: Survey) -> Answers | None:

@@ -8,6 +8,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from skillkit_frontend import offer_what_asks
+
 from skillkit_core import (
     AgentBusy,
     AgentConfig,
@@ -139,6 +141,8 @@ class Server:
         self._origin = Origin(self._kind, id=params.client or None)
         kinds = {APPROVAL: params.approvals, SURVEY: params.questions}
         self._answers = frozenset(kind for kind, wanted in kinds.items() if wanted)
+        if params.approvals and self._kind != "socket":  # a guest changes nothing of the process that holds the session
+            offer_what_asks(self.live.agent.host)
         if params.version == 1:
             self._greet_first()
             self._follow(self.live.last)

@@ -82,6 +82,7 @@ def approval(
         "questions": [{"text": q.text, "plugin": q.plugin, "rule": q.rule} for q in questions],
         "agent_path": list(path),
         "rememberable": bool(questions) and all(q.key is not None for q in questions),
+        "preview": None,
     }
 
 

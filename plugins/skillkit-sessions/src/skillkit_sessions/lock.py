@@ -140,7 +140,8 @@ class WriterLock:
             raise
 
     def _locked(self, owner: Owner | None) -> SessionLocked:
-        hint = "end that process, or open the session read-only"
+        name = self._session_id
+        hint = f"go on in a copy: skillkit sessions fork {name}; or look at it: skillkit sessions show {name}"
         if owner is None:
             who = "another process"
         elif owner.pid == os.getpid():
@@ -149,7 +150,7 @@ class WriterLock:
         elif owner.alive:
             who = f"process {owner.pid}"
             if owner.endpoint is not None:
-                hint = f"it takes clients: skillkit attach {self._session_id}; or open the session read-only"
+                hint = f"it takes clients: skillkit attach {self._session_id}; or {hint}"
         else:
             who = f"a child of process {owner.pid}, which has ended"
         return SessionLocked(

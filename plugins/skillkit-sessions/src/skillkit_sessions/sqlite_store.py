@@ -190,7 +190,7 @@ class SqliteStore(SessionStore):
                 raise SessionError(
                     "the session database is being written by another process for long",
                     where=str(self.database.path),
-                    hint="end that process, or try again",
+                    hint="try again when it has finished",
                 )
             await asyncio.sleep(0.005)
         self._unmoved += len(row[3])
