@@ -108,7 +108,7 @@ def test_check_says_that_an_action_asks_itself_and_reads_its_default(skillkit_cl
     (skill / "SKILL.md").write_text(SKILL.replace("allowed-tools", f"{ACTIONS}allowed-tools", 1))
     skillkit_home.write_config(f"skills: {{dirs: ['{skill.parent}']}}\npermissions: {{deny: ['Read(.env)']}}\n")
     said = skillkit_cli("permissions", "check", "tidy__show", "README.md").ok().stdout
-    assert said == "ask: the action asks itself (confirm: always)\n"
+    assert said == "ask: skills: Run action show of skill tidy?\n"
     assert skillkit_cli("permissions", "check", "tidy__show", "{}", "--json").ok().json["rule"] == "Read(.env)"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,13 +11,22 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core import ExecutionResult, SkillRuntime, ToolContext, ToolError, ToolOutput
 
 from .config import BashConfig
-from .runtime import clean_environment
+from .runtime import BashRuntime, clean_environment
 from .terminal import NEEDS_TERMINAL
 
 if TYPE_CHECKING:
     from skillkit_core import Host
 
 __all__ = ["describe", "run_command"]
+
+_HELD = (
+    "[This ran in a sandbox of what the user's rules deny: some files are hidden or read-only, or the network is off. "
+    "Do not go round it; the user sees with /permissions what holds, and can change the rules.]"
+)
+_REFUSED = re.compile(
+    "Read-only file system|Permission denied|Operation not permitted|Device or resource busy|Network is unreachable|"
+    "resolve host|name resolution"
+)
 
 
 async def run_command(host: Host, args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
@@ -31,7 +42,7 @@ async def run_command(host: Host, args: Mapping[str, Any], ctx: ToolContext) -> 
         ToolError: a secret is not there, the directory is outside the workspace or missing, or the command cannot be started.
     """
     config: BashConfig = host.config.section("bash") or BashConfig()
-    runtime: SkillRuntime = await host.find_runtime()
+    runtime, note = await _runtime(host, ctx)
     env = None
     if names := args.get("secrets"):
         secrets = await _secrets(host, names, args["command"], ctx)
@@ -47,7 +58,29 @@ async def run_command(host: Host, args: Mapping[str, Any], ctx: ToolContext) -> 
         signal=ctx.signal,
         max_output=config.max_output,
     )
-    return ToolOutput(describe(result, timeout), details=_details(result), is_error=not result.ok)
+    text = describe(result, timeout)
+    if note and not result.ok and _REFUSED.search(text):
+        text = f"{text}\n{note}"
+    return ToolOutput(text, details=_details(result), is_error=not result.ok)
+
+
+async def _runtime(host: Host, ctx: ToolContext) -> tuple[SkillRuntime, str]:
+    """Return the host's runtime, in a sandbox of the rules of the moment where the plugin ``sandbox`` holds them.
+
+    A command that fails there may fail for that: the text behind the runtime says so to the model.
+    """
+    runtime: SkillRuntime = await host.find_runtime()
+    try:
+        agent = ctx.agent
+    except (AttributeError, ToolError):
+        return runtime, ""  # the tool runs in a process for agents of another one, which is in a sandbox itself
+    if "sandboxes" not in host.kinds:
+        return runtime, ""
+    box = await asyncio.to_thread(host.registry("sandboxes").get("sandbox").bash, agent)
+    # a runtime that may run commands on another machine stays as it is
+    holds = host.runtimes.get("sandbox") if isinstance(runtime, BashRuntime) else runtime
+    inside = getattr(holds, "inside", None)
+    return (runtime, "") if box is None or inside is None else (inside(box), _HELD)
 
 
 async def _secrets(host: Host, names: Sequence[str], command: str, ctx: ToolContext) -> dict[str, str]:

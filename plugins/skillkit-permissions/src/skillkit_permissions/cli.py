@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from skillkit_core import AgentConfig, AgentRunner
 from skillkit_core.cli.output import echo, fields, json_option, print_json, short_path, style, table
 from skillkit_core.errors import ConfigError, UsageError
 
 from .guard import sentence
+from .lint import findings, kernel_data, kernel_lines
 from .memory import Answer
 from .policy import policy_of
 from .report import answer_row, check as check_call, rule_rows
 from .request import MODES
-from .rules import parse_rule
+from .rules import Rule, parse_rule
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -40,10 +42,12 @@ def list_(state: Any, as_json: bool) -> None:
     policy = policy_of(state.host)
     answers = policy.memory.all()
     rows = rule_rows(policy)
+    kernel, said = asyncio.run(_kernel(state.host))
     if as_json:
         print_json({
             "mode": policy.mode, "mode_origin": policy.mode_origin, "roots": list(policy.roots), "rules": rows,
             "remembered": [answer_row(a) for a in answers], "ignored": list(policy.ignored),
+            "kernel": kernel,
         })  # fmt: skip
         return
     fields(
@@ -59,6 +63,16 @@ def list_(state: Any, as_json: bool) -> None:
     if answers:
         echo()
         _answers(answers)
+    if said:
+        echo()
+    for line in said:
+        echo(line)
+
+
+async def _kernel(host: Host) -> tuple[dict[str, Any], list[str]]:
+    """Return what the kernel holds of the rules at the start of a session, as data and in words."""
+    async with AgentRunner(AgentConfig(), host=host) as agent:
+        return kernel_data(agent), list(kernel_lines(agent))
 
 
 def _answers(answers: Any) -> None:
@@ -74,20 +88,27 @@ def _styles(column: int, cell: str) -> dict[str, Any]:
 
 
 @permissions.command()
-@click.argument("tool")
+@click.argument("tool", required=False)
 @click.argument("arguments", required=False)
 @click.option("--mode", type=click.Choice(MODES), help="Suppose this mode.")
+@click.option("--lint", is_flag=True, help="Name the rules that cover more than they seem; status 1: there are some.")
 @json_option
 @click.pass_obj
-def check(state: Any, tool: str, arguments: str | None, mode: Any, as_json: bool) -> None:
-    """Say what a call would get and why, without making it.
+def check(state: Any, tool: str | None, arguments: str | None, mode: Any, lint: bool, as_json: bool) -> None:
+    """Say what a call would get and why, without making it. The guards of all plugins are asked.
 
     \b
     skillkit permissions check bash "git push origin main"
     skillkit permissions check edit src/main.py --mode accept-edits
     skillkit permissions check mcp__github__get_issue '{"number": 1}'
+    skillkit permissions check --lint
     """
     state.host.check_config()
+    if lint == (tool is not None):
+        raise UsageError("name a tool, or write --lint", hint="skillkit permissions check bash 'git push'")
+    if tool is None:
+        _lint(state.host, as_json)
+        return
     found = asyncio.run(check_call(state.host, tool, arguments, mode))
     if as_json:
         print_json({
@@ -97,6 +118,23 @@ def check(state: Any, tool: str, arguments: str | None, mode: Any, as_json: bool
         return
     said = short_path(sentence(found)).removeprefix("permissions: ")
     echo(f"{style(found.outcome, fg=_COLOURS[found.outcome], bold=True)}: {said}")
+
+
+def _lint(host: Host, as_json: bool) -> None:
+    async def look() -> tuple[list[tuple[Rule, str]], list[str]]:
+        async with AgentRunner(AgentConfig(), host=host) as agent:
+            return findings(agent), list(kernel_lines(agent))
+
+    found, said = asyncio.run(look())
+    if as_json:
+        print_json([{"rule": r.text, "kind": r.kind, "origin": r.origin, "covers": why} for r, why in found])
+    else:
+        for rule, why in found:
+            echo(f"{rule} ({short_path(rule.origin)}): {why}")
+        for line in said if found else ("No rule covers more than it seems.", *said):
+            echo(line)
+    if found:
+        raise SystemExit(1)
 
 
 @permissions.command()

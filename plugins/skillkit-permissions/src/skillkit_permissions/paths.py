@@ -10,7 +10,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from os.path import isabs, join, normpath, realpath
 
-__all__ = ["PROTECTED", "Place", "Unclear", "below", "inside", "matches", "places"]
+__all__ = [
+    "PROTECTED",
+    "Place",
+    "Unclear",
+    "below",
+    "folded",
+    "inside",
+    "matches",
+    "places",
+    "segment",
+    "split_pattern",
+]
 
 PROTECTED = frozenset({".git", ".skillkit"})
 _MOST_FILES = 5_000
@@ -91,7 +102,7 @@ def matches(pattern: str, path: str, place: Place, *, approves: bool) -> bool:
             ``/`` or ``/**`` behind it to cover what is in the folder.
     """
     regex = _compiled(pattern, place, approves)
-    return regex.match(path if approves else _folded(path)) is not None
+    return regex.match(path if approves else folded(path)) is not None
 
 
 def below(pattern: str, folder: str, place: Place) -> bool:
@@ -109,9 +120,24 @@ def below(pattern: str, folder: str, place: Place) -> bool:
 
 @lru_cache(4096)
 def _compiled(pattern: str, place: Place, approves: bool) -> re.Pattern[str]:
+    base, depth, names = split_pattern(pattern, place, approves)
+    parts: list[str] = []
+    for at, name in enumerate(names):
+        if name == "**":
+            last = at == len(names) - 1
+            parts.append(r"(?:/[^/]+)*" if not last else (r"(?:/.+)" if approves else r"(?:/.+)?"))
+        else:
+            parts.append("/" + segment(name if approves else folded(name)))
+    whole = re.escape(base.rstrip("/") if approves else folded(base.rstrip("/")))
+    whole += (r"(?:/[^/]+)*" if depth else "") + "".join(parts)
+    behind = r"/.+" if pattern.strip().endswith("/") and approves else r"(?:/.*)?" if not approves else ""
+    return re.compile(whole + behind + r"\Z", re.S)
+
+
+def split_pattern(pattern: str, place: Place, approves: bool) -> tuple[str, bool, list[str]]:
+    """Return the folder at which a pattern starts, whether it holds at any depth below, and its names."""
     text = pattern.strip()
-    folder = text.endswith("/")
-    depth = ""
+    depth = False
     if text.startswith("//"):
         base, text = "", text[1:]
     elif text == "~" or text.startswith("~/"):
@@ -123,27 +149,18 @@ def _compiled(pattern: str, place: Place, approves: bool) -> re.Pattern[str]:
         names = [name for name in text.split("/") if name and name != "**"]
         # gitignore: one name holds at any depth
         if not approves and len(names) <= 1 and ".." not in names:
-            base, depth = "", r"(?:/[^/]+)*"
+            base, depth = "", True
         else:
             base = place.cwd
         text = "/" + text
-    parts: list[str] = []
     names = [name for name in normpath(text).split("/") if name] if ".." in text else [n for n in text.split("/") if n]
     if ".." in text and not isabs(pattern):
         joined = normpath(base + "/" + text.lstrip("/"))
         base, names = "", [name for name in joined.split("/") if name]
-    for at, name in enumerate(names):
-        if name == "**":
-            last = at == len(names) - 1
-            parts.append(r"(?:/[^/]+)*" if not last else (r"(?:/.+)" if approves else r"(?:/.+)?"))
-        else:
-            parts.append("/" + _segment(name if approves else _folded(name)))
-    whole = re.escape(base.rstrip("/") if approves else _folded(base.rstrip("/"))) + depth + "".join(parts)
-    behind = r"/.+" if folder and approves else r"(?:/.*)?" if not approves else ""
-    return re.compile(whole + behind + r"\Z", re.S)
+    return base, depth, names
 
 
-def _segment(name: str) -> str:
+def segment(name: str) -> str:
     """Return the expression of one name. A star does not cross a slash."""
     out: list[str] = []
     at = 0
@@ -162,5 +179,6 @@ def _segment(name: str) -> str:
     return "".join(out)
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """Return a name as rules that forbid compare it."""
     return unicodedata.normalize("NFKC", text).casefold()

@@ -67,6 +67,12 @@ def register_file_filters(register: Callable[[Factory], None]) -> None:
 
 
 @hookimpl(optionalhook=True)
+def register_sandbox_rules(register: Callable[[Factory], None]) -> None:
+    """Let the kernel hold what rules deny to processes of tools, where the plugin ``sandbox`` is there."""
+    register(Factory("permissions", "skillkit_permissions.kernel:sandbox_rules"))
+
+
+@hookimpl(optionalhook=True)
 def explain_tools(agent: AgentRunner) -> Mapping[str, str]:
     """Say which rules keep tools from a model, where the plugin ``why`` is there."""
     from .policy import denied_tools

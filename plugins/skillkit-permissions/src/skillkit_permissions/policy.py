@@ -17,7 +17,17 @@ from .rules import Rules, canonical, parse_rule
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host
 
-__all__ = ["Policy", "SkillRules", "mode_of", "offered_tools", "policy_of", "request_for", "rules_of", "set_mode"]
+__all__ = [
+    "Policy",
+    "SkillRules",
+    "mode_of",
+    "offered_tools",
+    "place_of",
+    "policy_of",
+    "request_for",
+    "rules_of",
+    "set_mode",
+]
 
 # what another plugin says of an agent now: where it stands, the texts of rules by kind, and a mode
 SkillRules = Callable[[Any], Sequence[tuple[str, Mapping[str, Any]]]]
@@ -162,10 +172,14 @@ def request_for(
     given: bool = False,
 ) -> Request:
     """Return the request of a tool call."""
-    policy = policy_of(host)
+    return Request(tool, args, place_of(host, cwd), mode, annotations, given)
+
+
+def place_of(host: Host, cwd: Path) -> Place:
+    """Return where requests stand in a folder."""
     home = str(Path(host.environ.get("HOME") or Path.home()))
-    roots = [str((Path(home) / r[2:]) if r.startswith("~/") else cwd / r) for r in policy.roots]
-    return Request(tool, args, Place.of(str(cwd), str(cwd), home, roots), mode, annotations, given)
+    roots = [str((Path(home) / r[2:]) if r.startswith("~/") else cwd / r) for r in policy_of(host).roots]
+    return Place.of(str(cwd), str(cwd), home, roots)
 
 
 def offered_tools(agent: AgentRunner) -> tuple[Tool, ...]:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from skillkit_core import AgentConfig, AgentRunner
 from skillkit_core.errors import UnknownName, UsageError
+from skillkit_core.events.types import ToolCallEvent
 from skillkit_core.tools import Tool
 
 from .decide import decide_request
 from .memory import Answer
-from .policy import Policy, mode_of, policy_of, request_for, rules_of
+from .policy import Policy, mode_of, policy_of, request_for, rules_of, set_mode
 from .request import Decision, Mode
 from .rules import EDITS, NAMES, READS, canonical
 
@@ -73,7 +74,7 @@ async def check(
     policy = policy_of(host)
     async with AgentRunner(AgentConfig(skills=skills), host=host) as agent:
         try:
-            annotations = _annotations_of(agent, tool)
+            name, annotations = _found(agent, tool)
         except UnknownName:
             # with many skills there are only the actions of those that are active
             skill = tool.partition("__")[0]
@@ -86,15 +87,36 @@ async def check(
             known = (r.definition for r in rules.allow if r.definition and r.names(tool))
             annotations = {"definition": next(known, ""), **annotations}
         args = arguments_of(tool, text, annotations)
-        request = request_for(host, tool, args, annotations, mode or mode_of(agent, policy), agent.cwd)
+        if mode is not None:
+            set_mode(agent, mode)
+        request = request_for(host, tool, args, annotations, mode_of(agent, policy), agent.cwd)
         found = decide_request(rules, request)
-    if found.outcome == "allow" and annotations.get("confirm") in ("first", "always"):
-        return Decision("ask", f"the action asks itself (confirm: {annotations['confirm']})")
-    return found
+        other = await _other_guards(agent, name, args, annotations)
+    return other if other is not None and (other.outcome == "deny" or found.outcome == "allow") else found
 
 
-def _annotations_of(agent: AgentRunner, tool: str) -> Mapping[str, Any]:
-    """Return what is known of a tool; nothing of one of an MCP server, which nobody asks now.
+async def _other_guards(
+    agent: AgentRunner, tool: str, args: Mapping[str, Any], annotations: Mapping[str, Any]
+) -> Decision | None:
+    """Return what the guards of other plugins say of a call that a model would make; ``None``: nothing."""
+    await agent.open()
+    asked: Any = await agent.events.emit(
+        agent.events.make(
+            ToolCallEvent, tool_name=tool, tool_call_id="check", args=args, raw_args=args, index=0, batch_size=1,
+            annotations=annotations,
+        )
+    )  # fmt: skip
+    if asked is None:
+        return None
+    if asked.block:
+        blocks = [plugin for plugin, said in asked.guards.items() if said == "block"]
+        return Decision("deny", f"{' and '.join(blocks)}: {asked.reason}") if blocks != ["permissions"] else None
+    questions = [f"{q.plugin}: {q.text}" for q in asked.questions if q.plugin != "permissions"]
+    return Decision("ask", "; ".join(questions)) if questions else None
+
+
+def _found(agent: AgentRunner, tool: str) -> tuple[str, Mapping[str, Any]]:
+    """Return the name of a tool, and what is known of the tool; nothing of one of an MCP server, which nobody asks now.
 
     Raises:
         UnknownName: there is no such tool.
@@ -104,7 +126,7 @@ def _annotations_of(agent: AgentRunner, tool: str) -> Mapping[str, Any]:
     # a tool of Claude Code stands for the tool that does the same
     name = tool if tool in known else tool.lower()
     if name in known and canonical(name) == canonical(tool):
-        return known[name].annotations
+        return name, known[name].annotations
     if tool.startswith("mcp__") or tool in NAMES:
-        return {}
+        return tool, {}
     raise UnknownName("tool", tool, known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ __all__ = ["COMMAND", "complete", "permissions"]
 
 async def permissions(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> str:
     """Show what counts, forget an answer, or choose the mode for this session."""
+    from .lint import findings, kernel_lines
     from .policy import mode_of, policy_of, rules_of, set_mode
     from .request import MODES
 
@@ -38,6 +40,9 @@ async def permissions(agent: AgentRunner, arguments: str, ui: UserInterface | No
     lines += [
         f"remembered {a.id}: {a.kind} {a.rule}, {a.shown_scope}, until {a.shown_expiry}" for a in policy.memory.all()
     ]
+    lines += await asyncio.to_thread(
+        lambda: [*kernel_lines(agent), *(f"{r} covers {why}" for r, why in findings(agent))]
+    )
     return "\n".join(lines)
 
 

@@ -376,6 +376,34 @@ class Sandboxes:
                 found += ((name, name) for name in said or ())
         return found
 
+    def bash(self, agent: AgentRunner) -> Sandbox | None:
+        """Return the sandbox of the rules of the moment in which the tool ``bash`` runs commands of an agent.
+
+        ``None``: no rule says anything, ``sandbox.bash`` is off, or no backend holds them without lacks. Commands then run as
+        without the rules. With ``sandbox.commands`` the sandbox is that of both. ``SandboxRuntime.inside`` runs them.
+
+        Raises:
+            SandboxError: a policy that must hold does not hold here.
+        """
+        settings = self._settings()
+        rules = self.rules(agent) if settings.bash == "auto" else []
+        if not rules:
+            return None
+        cwd = str(agent.cwd)
+        commands = self.commands(cwd)
+        policies = [*([commands] if commands is not None else []), *(self.policy(rule, cwd) for _, rule in rules)]
+        found = policies[0]
+        for policy in policies[1:]:
+            found = found.narrow(policy, cwd)
+        must = commands is not None or any(not isinstance(rule, Mapping) for _, rule in rules)
+        try:
+            box = self.open(found, cwd)
+        except SandboxError:
+            if must:
+                raise
+            return None
+        return box if must or not box.lacks else None
+
     def open(
         self,
         policy: str | SandboxPolicy | Mapping[str, Any],
@@ -428,7 +456,7 @@ class Sandboxes:
         from .policy import BUILT_IN
 
         if self._host is None:
-            return Settings({name: (policy,) for name, policy in BUILT_IN.items()}, (), "auto", False)
+            return Settings({name: (policy,) for name, policy in BUILT_IN.items()}, (), "auto", False, "auto")
         if self._kept is None or self._kept[0] is not self._host.config:
             self._kept = (self._host.config, settings_of(self._host))
         return self._kept[1]

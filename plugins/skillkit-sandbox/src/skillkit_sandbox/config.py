@@ -27,6 +27,7 @@ class Settings:
         commands: names of the policies that hold for commands, all of them together.
         backend: name of the backend, or ``auto``.
         accept_degraded: whether a backend may be used that lacks something.
+        bash: ``auto``: a sandbox of the rules of the moment is around the tool ``bash``, where one holds them; ``off``: none is.
         ignored: settings that do not count, and why.
         own: folders of SkillKit, which nothing inside changes although a folder around them can be written.
     """
@@ -35,6 +36,7 @@ class Settings:
     commands: tuple[str, ...]
     backend: str
     accept_degraded: bool
+    bash: str
     ignored: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
 
@@ -67,7 +69,7 @@ def settings_of(host: Host) -> Settings:
     kept = tuple(os.path.realpath(folder) for folder in (host.config_dir, host.data_dir))
     policies = {name: (policy.model_copy(update={"hide": (*policy.hide, *own)}),) for name, policy in BUILT_IN.items()}
     project: Mapping[str, Any] = {}
-    backend, accepted = "auto", False
+    backend, accepted, bash = "auto", False, "auto"
     for layer, given in _sections(host):
         for name, data in (given.get("policies") or {}).items():
             policy = policy_of(data, layer.where(f"sandbox.policies.{name}"))
@@ -77,6 +79,7 @@ def settings_of(host: Host) -> Settings:
             project = given
             continue
         backend = str(given.get("backend") or backend)
+        bash = _on_off(given.get("bash"), bash)
         if "accept_degraded" in given and layer.name != "distribution":
             accepted = str(given["accept_degraded"]).lower() in ("true", "1", "yes", "on")
     for name, where in wanted.items():
@@ -84,9 +87,14 @@ def settings_of(host: Host) -> Settings:
             error = UnknownName("sandbox policy", name, policies, elsewhere="define it in sandbox.policies")
             error.where = where
             raise error
-    loose = [f"sandbox.{key}" for key in ("backend", "accept_degraded") if key in project]
+    loose = [f"sandbox.{key}" for key in ("backend", "accept_degraded", "bash") if key in project]
     ignored = tuple(f"{key}: a project does not choose it" for key in loose)
-    return Settings(policies, tuple(wanted), backend, accepted, ignored, kept)
+    return Settings(policies, tuple(wanted), backend, accepted, bash, ignored, kept)
+
+
+def _on_off(given: Any, otherwise: str) -> str:
+    """Return what ``sandbox.bash`` says; YAML reads ``off`` as false."""
+    return otherwise if given is None else "off" if given is False or str(given).lower() in ("off", "false") else "auto"
 
 
 def commands_of(host: Host) -> dict[str, str]:

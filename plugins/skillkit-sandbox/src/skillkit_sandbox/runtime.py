@@ -49,12 +49,19 @@ class SandboxRuntime(SkillRuntime):
     Args:
         host: gives the policies and the inner runtime.
         inner: name of the inner runtime; default: ``bash``, else the first.
+        box: the sandbox that is used instead of that of the policy.
     """
 
-    def __init__(self, host: Host, inner: str | None = None) -> None:
+    def __init__(self, host: Host, inner: str | None = None, box: Sandbox | None = None) -> None:
         self._host = host
-        self._runtime: SkillRuntime = host.runtimes.get(_inner(host, inner))
+        self._inner = _inner(host, inner)
+        self._runtime: SkillRuntime = host.runtimes.get(self._inner)
+        self._box = box
         self._boxes: dict[str, Sandbox] = {}
+
+    def inside(self, box: Sandbox) -> SandboxRuntime:
+        """Return the runtime that runs the commands of this one in another sandbox."""
+        return SandboxRuntime(self._host, self._inner, box)
 
     def sandbox(self, workspace: Path) -> Sandbox:
         """Return the sandbox of a workspace.
@@ -77,12 +84,17 @@ class SandboxRuntime(SkillRuntime):
         **options: Any,
     ) -> ExecutionResult:
         """Run ``command`` inside; see :meth:`skillkit_core.SkillRuntime.execute`."""
-        box = self.sandbox(self._host.cwd)
-        argv = [_shell(), "-c", command] if isinstance(command, str) else list(command)
+        box = self._box or self.sandbox(self._host.cwd)
+        argv = [_shell(), "-c", _no_option(command)] if isinstance(command, str) else list(command)
         path = (env or {}).get("PATH") or os.environ.get("PATH") or os.defpath
         if not argv or ("/" not in argv[0] and shutil.which(argv[0], path=path) is None):
             raise ToolError(f"command not found: {argv[0]}" if argv else "there is no command to run")
         return await self._runtime.execute(box.command(argv, env or ()), cwd, env, *args, **options)
+
+
+def _no_option(command: str) -> str:
+    """Return a command that no shell takes for an option: a blank in front means nothing to it."""
+    return f" {command}" if command.startswith(("-", "+")) else command
 
 
 def _shell() -> str:

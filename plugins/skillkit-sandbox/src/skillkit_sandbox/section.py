@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from .policy import SandboxPolicy
 
@@ -25,11 +25,20 @@ class SandboxConfig(BaseModel):
     policies: dict[str, SandboxPolicy] = Field(
         default={}, description="policies by name; project and read-only are always there"
     )
+    bash: Literal["auto", "off"] = Field(
+        default="auto",
+        description="auto: the tool bash runs in a sandbox of what rules deny, where one holds them; off: it does not",
+    )
     backend: str = Field(default="auto", description="backend that is used; auto: the first that holds the policy")
     accept_degraded: bool = Field(
         default=False,
         description="use a backend that does not hold all of a policy; only your own configuration can say so",
     )
+
+    @field_validator("bash", mode="before")
+    @classmethod
+    def _yaml_word(cls, value: Any) -> Any:
+        return "off" if value is False else value  # YAML reads off as false
 
     @staticmethod
     def doctor(host: Host) -> None:
