@@ -1,6 +1,9 @@
 """The corpus of file tools: trees, calls that an agent's model makes, the trees and answers that follow."""
 
 import importlib.util
+import json
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -26,7 +29,7 @@ def module(path, name):
 def corpus(shared_data, skillkit_home, tmp_path):
     """The checker, the adapter and the cases."""
     if sys.platform != "linux":
-        pytest.skip("the checker forks a process for each case")
+        pytest.skip("the cases run in a forked process")
     check = module(shared_data / "files" / "check.py", "files_corpus_check")
     adapter = module(Path(__file__).parent / "support" / "files_adapter.py", "files_adapter")
     adapter.warm_up(tmp_path)
@@ -35,12 +38,34 @@ def corpus(shared_data, skillkit_home, tmp_path):
     return check, adapter, cases
 
 
+def problems_of(check, adapter, cases):
+    """The problems of each case. One forked process runs them all; a case that hangs or ends the process is the last."""
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read_end)
+        with os.fdopen(write_end, "w") as told:
+            for case in cases:
+                signal.alarm(LIMIT)  # which ends this process
+                try:
+                    problems = check.run_case(case, adapter)
+                except BaseException as error:
+                    problems = [f"raised {type(error).__name__}: {error}"]
+                print(json.dumps(problems), file=told, flush=True)
+        os._exit(0)
+    os.close(write_end)
+    with os.fdopen(read_end) as told:
+        found = [json.loads(line) for line in told]
+    os.waitpid(child, 0)
+    if len(found) < len(cases):
+        pytest.fail(f"{cases[len(found)]['id']} hung or ended the process")
+    return found
+
+
 def failures(check, adapter, cases, tally=None):
+    cases = [case for case in cases if not check.missing_need(case)]
     wrong = {}
-    for case in cases:
-        if check.missing_need(case):
-            continue
-        problems = check.run_forked(case, adapter, LIMIT)
+    for case, problems in zip(cases, problems_of(check, adapter, cases), strict=True):
         if tally is not None:
             tally.add("files", {"class": [case["class"]]}, passed=not problems)
             if problems and case["id"] in OTHERWISE:
