@@ -14,7 +14,6 @@ from pathlib import Path
 from pkgutil import walk_packages
 
 import pytest
-from hypothesis import settings
 
 # Hundreds of tests start a Python. Where bytecode is switched off, each start would compile every module that it imports again,
 # which is half of the time of the whole suite, so that bytecode goes to a folder of the environment instead.
@@ -38,7 +37,13 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_I
 # Reading the certificates of the system is most of what making a client of an SDK costs, and tests make thousands.
 ssl.create_default_context = functools.cache(ssl.create_default_context)
 
-settings.register_profile("full", max_examples=10 * settings.default.max_examples)
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure():
+    """Add the profile of Hypothesis, which is imported here because bytecode has its folder only now."""
+    from hypothesis import settings
+
+    settings.register_profile("full", max_examples=10 * settings.default.max_examples)
 
 
 @pytest.hookimpl(optionalhook=True)
