@@ -54,6 +54,12 @@ def pytest_xdist_auto_num_workers():
     return 1 + (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
+def pytest_collection_modifyitems(items):
+    """Refuse a name that differs from process to process: ``pytest -n`` would run nothing."""
+    if wrong := next((item.nodeid for item in items if " at 0x" in item.nodeid), None):
+        raise pytest.UsageError(f"{wrong}: the name holds an address; give the parameters ids")
+
+
 def pytest_collection_finish():
     """Keep modules and thousands of tests out of later collections of garbage: each would take a quarter of a second."""
     gc.collect()

@@ -186,7 +186,9 @@ def hunks(count, size, at):
     return lines, "\n".join(out)
 
 
-@pytest.mark.parametrize("at", [lambda n: n + 1, lambda n: 1, lambda n: n + 40], ids=str)
+@pytest.mark.parametrize(
+    "at", [lambda n: n + 1, lambda n: 1, lambda n: n + 40], ids=["one below", "at the top", "far below"]
+)
 def test_a_patch_looks_at_a_number_of_places_that_grows_with_its_hunks(at):
     looked = []
     for size in (2_000, 20_000, 200_000):
