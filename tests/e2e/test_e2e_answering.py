@@ -4,6 +4,8 @@ import asyncio
 import random
 
 import pytest
+import skillkit_files.plugin
+import skillkit_permissions.plugin
 from front_ends import open_front
 from textual import events
 from textual.keys import _character_to_key
@@ -231,5 +233,48 @@ def test_ctrl_c_sets_a_text_aside_and_then_a_key_answers(approval):
             await on.until(lambda: keys.asked._may_answer == "n", "the key")
             keys.moments.pass_()
             await on.sees("denied", "done")
+
+    asyncio.run(story())
+
+
+@pytest.fixture(params=["chat", "tui"])
+def editing(request, skillkit_home):
+    """``async with editing(turns...)``: the file tools, and the permissions that ask about them."""
+    (skillkit_home.cwd / "a.txt").write_text("one\ntwo\n")
+    plugins = [("permissions", skillkit_permissions.plugin), ("files", skillkit_files.plugin)]
+
+    def open_(*turns):
+        return open_front(request.param, skillkit_home, turns, plugins=plugins)
+
+    open_.file = skillkit_home.cwd / "a.txt"
+    return open_
+
+
+def edit(old, new):
+    return Reply(calls=[Call("edit", {"path": "a.txt", "old": old, "new": new})])
+
+
+def test_an_edit_that_is_known_to_fail_is_not_asked_about(editing):
+    async def story():
+        async with editing(edit("three", "3"), "I see") as on:
+            await on.say("edit it")
+            await on.sees("I see")
+            told = on.model.requests[1].messages[-1].text
+            assert told == "Denied: nobody was asked, because the call would fail: old is not found in a.txt"
+
+    asyncio.run(story())
+
+
+def test_shift_tab_changes_the_mode_and_the_status_shows_it(editing):
+    async def story():
+        async with editing(edit("one", "1"), "edited") as on:
+            keys = Keys(on)
+            await (on.pilot.press("shift+tab") if on.name == "tui" else keys.type("\x1b[Z"))
+            await on.sees("accept-edits")
+            await on.say("edit it")
+            await on.sees("edited")
+            assert editing.file.read_text() == "1\ntwo\n"
+            await (on.pilot.press("shift+tab") if on.name == "tui" else keys.type("\x1b[Z"))
+            await on.sees("read-only")
 
     asyncio.run(story())

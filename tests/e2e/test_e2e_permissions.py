@@ -234,6 +234,10 @@ def test_slash_permissions_shows_and_chooses(workspace):
             assert shown.splitlines()[:2] == ["Mode: ask", "deny rocket (flag for permissions.deny)"]
             assert await typed("/permissions mode read-only") == "Mode: read-only, for this session."
             assert (await typed("/permissions")).startswith("Mode: read-only")
+            assert [await typed("/mode") for _ in range(2)] == [
+                "Mode: ask, for this session.",
+                "Mode: accept-edits, for this session.",
+            ]
             assert "/permissions mode bypass" in [c.text for c in commands.complete("/permissions mode")]
         await agent.host.aclose()
 

@@ -10,7 +10,7 @@ from skillkit_files.patch import paths_of
 from skillkit_files.preview import preview
 from skillkit_files.text import require_text
 
-from skillkit_core import AgentConfig, AgentRunner, Skill, hookimpl
+from skillkit_core import AgentConfig, AgentRunner, Skill, ToolError, hookimpl
 from skillkit_core.descriptors import Factory, load_object
 from skillkit_core.events.results import ToolCallEventResult
 from skillkit_core.testing import Call, Reply, ScriptedModel
@@ -73,8 +73,8 @@ async def test_the_preview_of_a_call_is_its_diff_and_changes_nothing(agent_in, w
         assert sorted(os.listdir(work)) == ["a.py"]
         assert (await call(agent, "apply_patch", patch=PATCH)).details["diff"] == shown
         assert sorted(os.listdir(work)) == ["b.py", "c.py"]
-        failing = await preview(agent, "edit", {"path": "b.py", "old": "nothing such", "new": "x"})
-        assert failing.startswith("The call would fail: old is not found in b.py.")
+        with pytest.raises(ToolError, match=r"old is not found in b\.py$"):  # what comes near it is in the file
+            await preview(agent, "edit", {"path": "b.py", "old": "x = 3\n", "new": "x"})
 
 
 async def test_facts_about_the_tools_are_annotations(agent_in, work):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import skillkit_permissions.plugin
 from skillkit_permissions.memory import Memory
-from skillkit_permissions.policy import policy_of, set_mode
+from skillkit_permissions.policy import mode_of, next_mode, policy_of, set_mode
 
 from skillkit_core import AgentConfig, AgentRunner, ApprovalDecision, Approver, Tool, hookimpl
 from skillkit_core.testing import Call, Reply, ScriptedModel
@@ -262,6 +262,33 @@ def test_rules_of_another_plugin_count(desk, make_host):
     host = make_host(("permissions", skillkit_permissions.plugin), desk.tools, Knows(), cwd=desk.folder)
     ended = desk.run(host, Call("rocket"), Call("think"))
     assert outcomes(ended) == ["ok", "blocked"] and "(knows)" in ended[1][1]
+
+
+def test_the_next_mode_is_none_that_the_policy_forbids(make_host, desk):
+    class Strict:
+        name = "strict"
+
+        @hookimpl(optionalhook=True)
+        def register_permission_rules(self, register):
+            from skillkit_core.descriptors import Factory
+
+            register(Factory("strict", lambda host: lambda agent: [("strict", {"mode": "ask"})]))
+
+    def modes(host, count):
+        async def go():
+            async with AgentRunner(AgentConfig(model="any"), host=host) as agent:
+                found = []
+                for _ in range(count):
+                    set_mode(agent, next_mode(agent, policy_of(host)))
+                    found.append(mode_of(agent, policy_of(host)))
+                return found
+
+        return asyncio.run(go())
+
+    assert modes(desk.host(), 3) == ["accept-edits", "read-only", "ask"]
+    assert modes(desk.host(mode="bypass"), 2) == ["ask", "accept-edits"]
+    strict = make_host(("permissions", skillkit_permissions.plugin), Strict(), cwd=desk.folder)
+    assert modes(strict, 3) == ["read-only", "ask", "read-only"]
 
 
 def test_a_damaged_memory_blocks(desk):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["USUAL", "Indicator", "Indicators"]
 
-USUAL = {"activity": "EXECUTE", "network": "NET on"}
+USUAL = {"mode": "", "activity": "EXECUTE", "network": "NET on"}
 """What the indicators that have a place of their own say where nothing is special, or no plugin brings them."""
 
 
@@ -23,7 +23,7 @@ class Indicator:
     """A part of the status line.
 
     Attributes:
-        name: ``activity`` and ``network`` have their places; others follow them.
+        name: ``mode``, ``activity`` and ``network`` have their places; others follow them.
         read: ``(agent) -> str``, or its import string; an empty text shows nothing. It is called often and must be quick.
     """
 

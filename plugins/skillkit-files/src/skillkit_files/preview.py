@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from skillkit_core import ToolError
+
 from .diff import summary
 from .folder import FileError
 from .tools import planned
@@ -19,16 +21,17 @@ __all__ = ["preview"]
 async def preview(agent: AgentRunner, tool_name: str, args: Mapping[str, Any]) -> str:
     """Return the unified diff of a call of ``write``, ``edit`` or ``apply_patch``, without a change of any file.
 
-    Where the call would fail, the text says why.
+    Raises:
+        ToolError: the call would fail. The error says why, and shows nothing of the file, about which nobody was asked.
     """
 
     def look() -> str:
         try:
             changes, _ = planned(agent, tool_name, args)
         except FileError as error:
-            return f"The call would fail: {error.text}"
+            raise ToolError(error.text.partition(". ")[0].rstrip(".")) from None
         except KeyError as error:
-            return f"The call would fail: {error.args[0]} is missing"
+            raise ToolError(f"{error.args[0]} is missing") from None
         return summary(changes.made)[1] or "Nothing would change."
 
     return await asyncio.to_thread(look)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .answering import PAUSE, After, Answering, AnswerLine, after
-    from .approvals import Defers, Remember, decide, preview_of, question_text
+    from .approvals import Defers, Remember, decide, in_vain, preview_of, question_text
     from .blocks import About, Block, Kind, one_line, prose
     from .books import Books, short
     from .colours import THEME, WIDEST, markdown
@@ -94,6 +94,7 @@ __all__ = [
     "going_on",
     "image_from_file",
     "images_in",
+    "in_vain",
     "keep_folders",
     "keeps_sessions",
     "last_answer",
@@ -121,7 +122,7 @@ __version__ = "0.1.0"
 
 _ROOMS = {
     "answering": "PAUSE After AnswerLine Answering after",
-    "approvals": "Defers Remember decide preview_of question_text",
+    "approvals": "Defers Remember decide in_vain preview_of question_text",
     "blocks": "About Block Kind one_line prose",
     "books": "Books short",
     "colours": "THEME WIDEST markdown",

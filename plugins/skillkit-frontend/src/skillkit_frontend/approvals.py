@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from skillkit_core import ApprovalDecision, ApprovalRequest, Approver
+from skillkit_core import ApprovalDecision, ApprovalRequest, Approver, ToolError
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from .questions import Fragments, Question as Asked
 
-__all__ = ["Defers", "Remember", "decide", "preview_of", "question_text"]
+__all__ = ["Defers", "Remember", "decide", "in_vain", "preview_of", "question_text"]
 
 Remember = Literal["session", "project", "ever"]
 LATER = "later"
@@ -70,6 +70,11 @@ async def decide(
     return _denial("" if answer in (None, "no") else str(answer))
 
 
+def in_vain(error: ToolError) -> ApprovalDecision:
+    """Return the answer to a call that is known to fail: a yes could not make it run."""
+    return ApprovalDecision("deny", f"nobody was asked, because the call would fail: {error}")
+
+
 def _denial(reason: str) -> ApprovalDecision:
     """Return a person's no, as the model reads it."""
     return ApprovalDecision("deny", f"a person said no: {reason}" if reason.strip() else "a person said no")
@@ -87,7 +92,11 @@ async def _how_long(put: Callable[[Asked], Awaitable[Any]], questions: Sequence[
 
 
 async def preview_of(agent: AgentRunner, request: ApprovalRequest) -> str | None:
-    """Return what the tool itself says a call would do; ``None``: it says nothing. A failure of the tool is raised."""
+    """Return what the tool itself says a call would do; ``None``: it says nothing. A failure of the tool is raised.
+
+    Raises:
+        ToolError: the call is known to fail, so that nobody needs to be asked about it.
+    """
     from skillkit_core.descriptors import load_object
 
     tool = agent.offered(request.tool_name)

@@ -200,6 +200,19 @@ class Conversation:
             self._leaving = True
             self._view.hint("the line is in the history (Up); Ctrl-C leaves" if kept else "Ctrl-C again leaves")
 
+    def change_mode(self) -> None:
+        """Do what Shift-Tab means: go to the next mode of permissions, which the status shows."""
+        self.spawn(self._change_mode())
+
+    async def _change_mode(self) -> None:
+        try:
+            invocation = self.commands.match("/mode")
+            assert invocation is not None
+            await self.commands.run(invocation)
+        except SkillKitError as error:
+            self._wrong(error)
+        self._view.status_changed()
+
     async def idle(self) -> None:
         """Wait until nothing goes on."""
         while self._tasks or self.busy:

@@ -13,11 +13,12 @@ from skillkit_core import (
     Approver,
     Survey,
     SurveyQuestion,
+    ToolError,
     UserInterface,
 )
 from skillkit_core.contracts.user_interface import NoticeLevel
 
-from .approvals import LATER, decide, preview_of
+from .approvals import LATER, decide, in_vain, preview_of
 from .blocks import Block
 from .questions import Fragments, KeyQuestion, Question, question_for, shown_answer
 from .recorder import Recorder, call_head
@@ -79,8 +80,14 @@ class Person(Approver, UserInterface):
     # --- approvals --------------------------------------------------------------------------------------------
 
     async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Ask about one call: yes, no, always where guards allow it, later where the decision can be put off."""
-        block = await self._block(request)
+        """Ask about one call: yes, no, always where guards allow it, later where the decision can be put off.
+
+        Nobody is asked about a call that is known to fail.
+        """
+        try:
+            block = await self._block(request)
+        except ToolError as error:
+            return in_vain(error)
 
         def show() -> bool:
             block.whole, block.cut = block.cut, False
@@ -105,6 +112,8 @@ class Person(Approver, UserInterface):
         command = request.args.get(named) if named is not None else None
         try:
             preview = await preview_of(self._agent, request)
+        except ToolError:
+            raise
         except Exception as error:  # noqa: BLE001 - a tool's preview: the arguments are shown in its place
             preview = None
             self._record.note(f"no preview: {type(error).__name__}: {' '.join(str(error).split())}", "warning")

@@ -54,10 +54,23 @@ def register_commands(register: Callable[[Command], None]) -> None:
 
 @hookimpl(optionalhook=True)
 def register_slash_commands(register: Callable[[Any], None]) -> None:
-    """``/permissions``, where the plugin ``commands`` is there."""
-    from .slash import COMMAND
+    """``/permissions`` and ``/mode``, where the plugin ``commands`` is there."""
+    from .slash import COMMAND, MODE
 
     register(COMMAND)
+    register(MODE)
+
+
+@hookimpl(optionalhook=True)
+def register_indicators(register: Callable[[Factory], None]) -> None:
+    """Show the mode in the status line of front ends."""
+    register(Factory("mode", _shown_mode))
+
+
+def _shown_mode(host: Host) -> Callable[[AgentRunner], str]:
+    from .slash import shown_mode
+
+    return shown_mode
 
 
 @hookimpl(optionalhook=True)

@@ -144,16 +144,28 @@ def _of_plugins(agent: AgentRunner, policy: Policy) -> Iterator[tuple[str, Mappi
         yield from source(agent)
 
 
-def mode_of(agent: AgentRunner, policy: Policy) -> Mode:
-    """Return the mode of an agent: what a person chose for it, else the configured one.
+def mode_of(agent: AgentRunner, policy: Policy, wanted: Mode | None = None) -> Mode:
+    """Return the mode of an agent: ``wanted``, else what a person chose for it, else the configured one.
 
     It is never looser than what plugins say and than its parents'.
     """
-    modes: list[Mode] = [agent.state("permissions").get("mode", policy.mode)]
+    modes: list[Mode] = [wanted or agent.state("permissions").get("mode", policy.mode)]
     modes += [texts["mode"] for _, texts in _of_plugins(agent, policy) if texts.get("mode") in MODES]
     if agent.parent is not None:
         modes.append(mode_of(agent.parent, policy))
     return min(modes, key=_STRICTNESS.__getitem__)
+
+
+def next_mode(agent: AgentRunner, policy: Policy) -> Mode:
+    """Return the mode that follows the agent's: none that the policy forbids, and bypass only where it is configured."""
+    chosen = agent.state("permissions").get("mode", policy.mode)
+    order: list[Mode] = ["ask", "accept-edits", "read-only"]
+    if policy.mode not in order:
+        order.append(policy.mode)
+    loosest = mode_of(agent, policy, "bypass")
+    allowed = [mode for mode in order if _STRICTNESS[mode] <= _STRICTNESS[loosest]]
+    place = allowed.index(chosen) if chosen in allowed else -1
+    return allowed[(place + 1) % len(allowed)]
 
 
 def set_mode(agent: AgentRunner, mode: Mode) -> None:

@@ -1,4 +1,4 @@
-"""``/permissions`` in front ends: what counts, forgetting an answer, another mode."""
+"""``/permissions`` and ``/mode`` in front ends: what counts, forgetting an answer, another mode."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skillkit_core.errors import UsageError
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, UserInterface
 
-__all__ = ["COMMAND", "complete", "permissions"]
+__all__ = ["COMMAND", "MODE", "complete", "mode", "permissions", "shown_mode"]
 
 
 async def permissions(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> str:
@@ -55,6 +55,39 @@ def complete(agent: AgentRunner, arguments: str) -> Iterable[str]:
     return [text for text in known if text.startswith(arguments)]
 
 
+async def mode(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> str:
+    """Choose a mode for this session: the named one, else the next that may be chosen (Shift-Tab in front ends)."""
+    from .policy import mode_of, next_mode, policy_of, set_mode
+
+    if arguments:
+        return await permissions(agent, f"mode {arguments}", ui)
+    set_mode(agent, next_mode(agent, policy_of(agent.host)))
+    return f"Mode: {mode_of(agent, policy_of(agent.host))}, for this session."
+
+
+def shown_mode(agent: AgentRunner) -> str:
+    """Return the mode for a status line; nothing where it is the usual one."""
+    from .policy import mode_of, policy_of
+
+    now = mode_of(agent, policy_of(agent.host))
+    return "" if now == "ask" else now
+
+
+def modes(agent: AgentRunner, arguments: str) -> Iterable[str]:
+    """Return what may be typed behind ``/mode``."""
+    from .request import MODES
+
+    return [name for name in MODES if name.startswith(arguments)]
+
+
+MODE = SlashCommand(
+    "mode",
+    "Choose the next permission mode, or the named one (Shift-Tab).",
+    "skillkit_permissions.slash:mode",
+    "[MODE]",
+    "skillkit_permissions.slash:modes",
+    while_running=True,
+)
 COMMAND = SlashCommand(
     "permissions",
     "Show permissions, choose the mode, forget answers.",

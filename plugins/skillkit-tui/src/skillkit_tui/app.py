@@ -74,6 +74,7 @@ class TerminalUI(App[int]):
     BINDINGS: ClassVar[list[Any]] = [
         Binding("ctrl+c", "interrupt", show=False, priority=True),
         Binding("ctrl+q", "leave", show=False, priority=True),
+        Binding("shift+tab", "change_mode", show=False, priority=True),
         Binding("alt+up", "take_back", show=False, priority=True),
         Binding("pageup", "page(-1)", show=False, priority=True),
         Binding("pagedown", "page(1)", show=False, priority=True),
@@ -490,6 +491,10 @@ class TerminalUI(App[int]):
     def action_interrupt(self) -> None:
         """Interrupt what goes on; the second time, or where nothing goes on, leave."""
         self.talk.stop()
+
+    def action_change_mode(self) -> None:
+        """Go to the next mode of permissions."""
+        self.talk.change_mode()
 
     def action_take_back(self) -> None:
         """Take back into the line what waits for the model."""

@@ -32,6 +32,7 @@ _KEYS = (
     ("", "i  :  /", "type; a command; a slash command"),
     ("", "Esc", "drop the focus; interrupt the run"),
     ("always", "PgUp, PgDn", "scroll"),
+    ("", "Shift-Tab", "the next mode of permissions"),
     ("", "Ctrl-C", "interrupt; twice: leave"),
     ("", "Ctrl-D", "leave, where nothing is typed"),
 )

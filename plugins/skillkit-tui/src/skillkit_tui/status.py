@@ -48,6 +48,7 @@ class Status:
         whole, width = width, width - 2
         told = self._books.indicators()
         activity, network = told.pop("activity"), told.pop("network")
+        activity = f"{activity}] [{mode_}" if (mode_ := told.pop("mode")) else activity
         facts = self._facts(list(told.values()))
         room = width - len(f"[{activity}] [{network}]") - _LONGEST - 3  # what the mode is called moves nothing
         tokens, one_row = self._tokens(room, len(_joined(facts[:3], width)) if width >= WIDE else width)

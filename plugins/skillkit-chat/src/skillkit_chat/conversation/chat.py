@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit.application import in_terminal
+from prompt_toolkit.filters import has_completions, has_focus
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.keys import Keys
@@ -54,6 +55,7 @@ KEYS = (
     ("Up, Down, Ctrl-R", "what was typed before; look for it"),
     ("Esc, Ctrl-C", "interrupt; what waited comes back into the line"),
     ("at a question", "its key alone, or with Enter; a text answers nothing; Esc says no"),
+    ("Shift-Tab", "the next mode of permissions, which the last line shows"),
     ("Ctrl-C twice, Ctrl-D", "leave"),
     ("Ctrl-L, Ctrl-Z", "clear the screen; suspend"),
 )
@@ -211,6 +213,10 @@ class Chat:
         @keys.add("escape", "up")
         def _take_back(event: KeyPressEvent) -> None:
             self.talk.unqueue()
+
+        @keys.add("s-tab", filter=has_focus(self._line.buffer) & ~has_completions)
+        def _mode(event: KeyPressEvent) -> None:
+            self.talk.change_mode()
 
         @keys.add("c-c")
         @keys.add(Keys.SIGINT)
