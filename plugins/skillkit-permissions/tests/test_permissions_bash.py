@@ -85,6 +85,7 @@ def _may_be(read, words):
 @example(line="r\\\nm x")
 @example(line="ls $'\\x72\\cm'")
 @example(line="ls a=~/x")
+@example(line="ls |& time rm")
 def test_what_bash_runs_is_among_what_the_parser_says(line, tmp_path):
     if "\x00" in line:
         return

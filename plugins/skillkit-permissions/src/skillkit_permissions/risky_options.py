@@ -72,7 +72,8 @@ def unruly(words: Sequence[Word]) -> tuple[str, bool] | None:
     program = known(name)
     hides = bool(program.runs or program.lines) or name in _SPECIAL
     args = words[1:]
-    if "inert" not in program.tags and any(not w.known for w in args):
+    unsure = [w for w in args if not w.known] if "inert" not in program.tags else []
+    if unsure and {id(w) for w in unsure} - {id(w) for w in _texts(name, program, args)}:
         return "an argument that is not known before it runs", hides
     if hides and any(w.glob and w.text[:1] in "*?[-" for w in args):
         return "file names that may turn out to be options", True
@@ -83,6 +84,18 @@ def unruly(words: Sequence[Word]) -> tuple[str, bool] | None:
         return found
     special = _SPECIAL.get(name)
     return special(given, [w.text for w in args]) if special else None
+
+
+def _texts(name: str, program: Program, args: Sequence[Word]) -> list[Word]:
+    """Return the values of options that are mere text: whatever it turns out to be, it is no file and runs nothing."""
+    given = read(program, args)
+    if name == "git" and given.operands and not given.options:
+        program = known(f"git {given.operands[0].text}")
+        given = read(program, given.operands[1:])
+    elif name in _SPECIAL or program.wraps or program.files == "fetch" or "interpreter" in program.tags:
+        return []
+    means = program.output | program.input | program.lists | program.moves | program.lines | program.runs
+    return [w for w in given.values(program.valued - means) if w.whole] if program.complete else []
 
 
 def _running(name: str, program: Program, given: Arguments) -> tuple[str, bool] | None:
@@ -120,7 +133,14 @@ def unknown_option(words: Sequence[Word]) -> str:
     if name == "git" and given.operands and not given.unknown:
         given = read(known(f"git {given.operands[0].text}"), given.operands[1:])
     if name == "find":
-        return next((w.text for w in words[1:] if w.text.startswith("-") and w.text not in _FIND_WORDS), "")
+        return next(
+            (
+                w.text
+                for w in words[1:]
+                if w.text.startswith("-") and w.text not in _FIND_WORDS and not _NEWER.match(w.text)
+            ),
+            "",
+        )
     return given.unknown
 
 
@@ -150,6 +170,7 @@ def _git(given: Arguments, texts: Sequence[str]) -> tuple[str, bool] | None:
     return (f"{written.name} of git {sub} writes a file", True) if written else None
 
 
+_NEWER = re.compile(r"-newer[aBcm][aBcmt]\Z|-[0-9]")
 _FIND_WORDS = frozenset().union(*(words_of(text) for text in FIND.values())) | {
     "-",
     "--help",

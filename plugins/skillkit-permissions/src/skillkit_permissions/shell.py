@@ -10,7 +10,7 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -43,13 +43,15 @@ class Word:
         text: the word after quotes are removed; an unknown part is empty.
         known: the whole word is known before the line runs.
         glob: the word is a pattern for names of files.
-        tilde: the word begins with an unquoted ``~``.
+        tilde: the word begins with an unquoted ``~``, or what it assigns does.
+        whole: however the word turns out, it is one word: what is not known stands in quotes.
     """
 
     text: str
     known: bool = True
     glob: bool = False
     tilde: bool = False
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +202,9 @@ class _Reader:
             words = tuple(self.word(w) for w in node.get("Args", ()))
             self._line.commands.append(Command(words, names))
         elif kind == "BinaryCmd":
+            if node["Op"] == "|&" and node["Y"].get("Cmd", {}).get("Type") == "TimeClause":
+                # for bash that is a program
+                self._problem("time behind |&")
             self._statement(node["X"])
             self._statement(node["Y"])
         elif kind in ("Subshell", "Block"):
@@ -305,7 +310,7 @@ class _Reader:
         text: list[str] = []
         # what is not quoted, with a quoted piece as one letter: braces and patterns are read over all pieces
         bare: list[str] = []
-        known = True
+        known = whole = True
         for part in node.get("Parts", ()):
             kind = part["Type"]
             if kind == "Lit":
@@ -323,10 +328,12 @@ class _Reader:
                 known = known and sure
             elif kind == "DblQuoted":
                 known = self._double_quoted(part, text) and known
+                whole = whole and not any(_is_list(inner) for inner in part.get("Parts", ()))
             else:
                 known = self._expansion(part, text) and known
+                whole = False
             bare.append("\\" if text and set(text[-1]) & set("*?[]\\") else "_")
-        return _read_word("".join(text), "".join(bare), known)
+        return replace(_read_word("".join(text), "".join(bare), known), whole=whole)
 
     def _double_quoted(self, node: Mapping[str, Any], text: list[str]) -> bool:
         """Read what stands in double quotes and append its text. Return whether it is known before the line runs."""
@@ -414,6 +421,14 @@ _BRACES = re.compile(r"\{.*,.*\}|\{[^{}]*\.\.[^{}]*\}", re.S)
 _TILDE = re.compile(r"~|[A-Za-z_][A-Za-z0-9_]*\+?=(?:.*:)?~", re.S)
 # brackets that bash and the standard library read differently
 _BRACKETS = re.compile(r"\[\^|\[[:.=]|\\")
+
+
+def _is_list(node: Mapping[str, Any]) -> bool:
+    """Return whether an expansion in double quotes may be several words, or none: ``"$@"``, ``"${x[@]}"``."""
+    return node["Type"] == "ParamExp" and (
+        node.get("Param", {}).get("Value") in ("@", None)
+        or bool({"Index", "Excl", "Names", "Exp", "Slice", "Repl"} & set(node))
+    )
 
 
 def _read_word(text: str, bare: str, known: bool) -> Word:

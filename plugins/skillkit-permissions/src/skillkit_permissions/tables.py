@@ -296,7 +296,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "doas": {"is": "ordered", "wraps": "other", "values": "-C -u"},
     "docker": {"is": "subcommands carries"},
     "dos2unix": {"files": "write"},
-    "dotnet": {"is": "subcommands"},
+    "dotnet": {"is": "subcommands carries"},
     "dpkg": {"runs": "--install --post-invoke --pre-invoke --status-logger -i"},
     "dpkg-deb": {"is": "loose"},
     "du": {
@@ -448,7 +448,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
             "--multifile"
         ),
     },
-    "gradle": {"is": "subcommands"},
+    "gradle": {"is": "subcommands carries"},
     "grep": {
         "is": "plain read-only",
         "files": "search",
@@ -645,7 +645,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
         ),
         "values": "-St --suffix --target-directory",
     },
-    "mvn": {"is": "subcommands"},
+    "mvn": {"is": "subcommands carries"},
     "mysql": {"is": "loose"},
     "nano": {"files": "read"},
     "nawk": {"like": "awk"},
@@ -964,7 +964,7 @@ PROGRAMS: Mapping[str, Mapping[str, str]] = {
     "sqlite3": {"runs": "-cmd -init"},
     "srm": {"is": "deep", "files": "write"},
     "ssh": {
-        "is": "ordered",
+        "is": "ordered carries",
         "flags": "-46ACGKMNTVXYafgknqstvxy",
         "values": "-BOQWbcelmp",
         "input": "-i",
