@@ -86,6 +86,10 @@ def _may_be(read, words):
 @example(line="ls $'\\x72\\cm'")
 @example(line="ls a=~/x")
 @example(line="ls |& time rm")
+@example(line="ls | time ")
+@example(line="coproc  x=1 rm")
+@example(line="~]=+=[")
+@example(line='\\"==[^')
 def test_what_bash_runs_is_among_what_the_parser_says(line, tmp_path):
     if "\x00" in line:
         return

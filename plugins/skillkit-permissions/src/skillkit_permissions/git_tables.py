@@ -401,6 +401,7 @@ GIT: Mapping[str, Mapping[str, str]] = {
         "flags": "-dq --abbrev --dereference --exclude-existing --hash --head --heads --quiet --tags --verify",
         "joined": "-s",
     },
+    "stash": {"lists": "--pathspec-from-file"},
     "status": {
         "is": "plain read-only",
         "flags": (

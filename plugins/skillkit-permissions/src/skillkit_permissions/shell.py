@@ -202,9 +202,9 @@ class _Reader:
             words = tuple(self.word(w) for w in node.get("Args", ()))
             self._line.commands.append(Command(words, names))
         elif kind == "BinaryCmd":
-            if node["Op"] == "|&" and node["Y"].get("Cmd", {}).get("Type") == "TimeClause":
-                # for bash that is a program
-                self._problem("time behind |&")
+            if node["Op"] in ("|", "|&") and node["Y"].get("Cmd", {}).get("Type") == "TimeClause":
+                # for bash that may be a program
+                self._problem("time in a pipe")
             self._statement(node["X"])
             self._statement(node["Y"])
         elif kind in ("Subshell", "Block"):
@@ -229,6 +229,8 @@ class _Reader:
                     self.word(pattern)
                 self.statements(item.get("Stmts", ()))
         elif kind in ("TimeClause", "CoprocClause"):
+            if kind == "CoprocClause":
+                self._problem("coproc")
             if "Name" in node:
                 self._words_in(node["Name"])
                 self._set("".join(str(part.get("Value", "")) for part in node["Name"].get("Parts", ())))
@@ -259,6 +261,9 @@ class _Reader:
             if part in node:
                 self._words_in(node[part])
         name = str(node["Name"]["Value"])
+        if not re.fullmatch(r"[A-Za-z_]\w*", name, re.A):
+            # for bash that is a word
+            self._problem(f"{name} is no name of a variable")
         if name == "HOME":
             self._home = None
         return name
