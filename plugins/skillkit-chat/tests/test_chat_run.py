@@ -269,6 +269,41 @@ def test_a_second_signal_ends_a_run_whose_loop_is_held_up(echoes, skillkit_cli, 
     assert process.returncode == 130
 
 
+LOOPS = """
+import sys, threading
+from skillkit_core import hookimpl
+
+def forever():
+    print("busy", file=sys.stderr, flush=True)
+    while True:
+        pass
+
+@hookimpl
+def turn_start(event):
+    {body}
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("body", ["forever()", "threading.Thread(target=forever).start()"], ids=["hook", "thread"])
+def test_one_signal_of_a_supervisor_ends_a_run_whose_plugin_loops(echoes, skillkit_cli, tmp_path, body, number):
+    """The loop of asyncio never gets a turn, or the thread never ends: nothing but the signal itself can end the process."""
+    site = tmp_path / "site"
+    info = site / "loops-1.0.dist-info"
+    info.mkdir(parents=True)
+    (site / "loops.py").write_text(LOOPS.format(body=body))
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: loops\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[skillkit.plugins]\nloops = loops\n")
+    env = {"PYTHONPATH": str(site), "SKILLKIT_PLUGINS": "chat,skills,bash,offline,sessions,loops"}
+    with skillkit_cli.start("run", "what is 2+2", env=env) as process:
+        for line in process.stderr:
+            if "busy" in line:
+                break
+        os.kill(process.pid, number)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in said
+
+
 def test_an_empty_session_is_wrong_usage(echoes, skillkit_cli):
     result = skillkit_cli("run", "--session", "", "hello")
     assert result.exit_code == 2

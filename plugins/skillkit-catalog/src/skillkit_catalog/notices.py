@@ -49,14 +49,21 @@ def _name(model: ModelDefinition) -> str:
     return f"{model.provider}/{model.id}" if model.provider else model.id
 
 
+_logged: set[str] = set()  # a program may make a host for each agent
+
+
 async def say(host: Host, person: UserInterface | None, line: str) -> None:
-    """Tell ``person``, or the log without one, a line that this host has not said yet; keep it for ``plugins doctor``."""
+    """Tell ``person``, or without one the log, a line that this host has not said yet; keep it for ``plugins doctor``.
+
+    The log of a process gets it once.
+    """
     if any(problem.message == line for problem in host.problems):
         return
     host.note("catalog", line, stage="model")
     if person is not None:
         await person.notify(line, "warning")
-    else:
+    elif line not in _logged:
         from logging import getLogger
 
+        _logged.add(line)
         getLogger("skillkit").warning("%s", line)

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["INTERRUPTED", "talk"]
 
 INTERRUPTED = 130
+LAST_SECONDS = 1.7  # after SIGTERM, for the end of a run and of what it started
 
 
 async def talk(agent: AgentRunner, options: Options, work: Callable[[], Awaitable[AgentResponse]]) -> Callable[[], int]:
@@ -115,11 +117,18 @@ def _say_offline(report: Any) -> None:
         )
 
 
+def _leave() -> None:
+    """End the process on the spot. The session is whole: each entry was written when it came."""
+    os.write(2, b"Error: left without waiting for a plugin that does not end\n")
+    os._exit(INTERRUPTED)
+
+
 def _abort_on_signals(agent: AgentRunner) -> list[int]:
     """The first SIGINT, SIGTERM or SIGHUP ends the run and keeps what was said; the list says which came.
 
     A second one does not wait for the loop, which a handler or an expression may hold up: it interrupts what runs, and a
-    third ends the process on the spot. So these are plain signal handlers, not the loop's.
+    third ends the process on the spot. So these are plain signal handlers, not the loop's. Who sends SIGTERM or SIGHUP sends it
+    once: what has not ended ``LAST_SECONDS`` after that, as a handler that loops, is left by a thread that needs nobody.
     """
     caught: list[int] = []
     loop = asyncio.get_running_loop()
@@ -127,6 +136,10 @@ def _abort_on_signals(agent: AgentRunner) -> list[int]:
     def stop(number: int, frame: Any) -> None:
         caught.append(number)
         if len(caught) == 1:
+            if number != signal.SIGINT:
+                leaving = threading.Timer(LAST_SECONDS, _leave)
+                leaving.daemon = True
+                leaving.start()
             loop.call_soon_threadsafe(agent.abort, f"interrupted by {signal.Signals(number).name}")
         elif len(caught) == 2:
             raise KeyboardInterrupt
