@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyte
 import pytest
+from skillkit_chat.conversation.status import status_line
 from skillkit_testkit import Call, Fail, Gate, Hang, Reply, Terminal
 
 from skillkit_core import TokenUsage
@@ -327,6 +328,32 @@ def test_a_session_goes_on_where_it_was(open_chat, llm_server):
     ]
 
 
+def test_a_session_that_goes_on_shows_its_calls(open_chat, llm_server):
+    llm_server.script(Reply(text="I ask.", tool_calls=[Call("bash", {"command": "ls -a"})]), Reply(text="listed"))
+    with open_chat("list") as chat:
+        chat.expect("listed")
+        assert chat.leave() == 0
+    with open_chat("--continue") as chat:
+        chat.expect("› list\n", "I ask.\n● bash ls -a", "listed")
+        assert chat.leave() == 0
+
+
+class Numbers:
+    """The books of a session that used much."""
+
+    total, turn, cost, context, window = TokenUsage(input=431_000, output=65_000), TokenUsage(), 1.25, 99_000, 200_000
+    model, title = "vendors/anthropic/claude-large-4-20260101", "why does average() fail?"
+
+    def indicators(self):
+        return {"mode": "accept-edits", "activity": "PLAN", "network": "NET on"}
+
+
+def test_a_narrow_status_line_keeps_cost_and_context_and_drops_tokens():
+    line = status_line(Numbers(), 80)
+    assert len(line) < 80 and "$1.25 · 50% of 200k" in line and "↑431k" not in line and "accept-edits" in line
+    assert "↑431k ↓65.0k · $1.25 · 50% of 200k" in status_line(Numbers(), 120)
+
+
 def test_a_decision_that_was_put_off_is_asked_about_when_the_session_goes_on(open_chat, llm_server):
     llm_server.script(Reply(tool_calls=[Call("change", {"path": "a", "text": "x"})]), Reply(text="changed it"))
     with open_chat("change") as chat:
@@ -336,6 +363,7 @@ def test_a_decision_that_was_put_off_is_asked_about_when_the_session_goes_on(ope
         assert chat.leave() == 0
     with open_chat("--continue") as chat:
         chat.expect("waits for a decision", "+x", "Run change?")
+        assert b"\x1b]2;SkillKit: a question waits\x07" in chat.seen, "and the bell rings"
         chat.send("y")
         chat.expect("changed it")
         assert chat.leave() == 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .answering import PAUSE, After, Answering, AnswerLine, after
+    from .answering import IDLE, PAUSE, WAITS, After, Answering, AnswerLine, after
     from .approvals import Defers, Remember, decide, in_vain, preview_of, question_text
     from .blocks import About, Block, Kind, one_line, prose
     from .books import Books, short
@@ -50,11 +50,13 @@ if TYPE_CHECKING:
     from .view import View
 
 __all__ = [
+    "IDLE",
     "NOT_KEPT",
     "PAUSE",
     "THEME",
     "TITLE",
     "TYPED",
+    "WAITS",
     "WIDEST",
     "About",
     "After",
@@ -121,7 +123,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _ROOMS = {
-    "answering": "PAUSE After AnswerLine Answering after",
+    "answering": "IDLE PAUSE WAITS After AnswerLine Answering after",
     "approvals": "Defers Remember decide in_vain preview_of question_text",
     "blocks": "About Block Kind one_line prose",
     "books": "Books short",

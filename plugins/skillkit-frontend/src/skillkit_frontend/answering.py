@@ -8,8 +8,10 @@ from typing import Protocol, TypeAlias
 
 from .questions import KeyQuestion, Question
 
-__all__ = ["PAUSE", "After", "AnswerLine", "Answering", "Later", "after"]
+__all__ = ["IDLE", "PAUSE", "WAITS", "After", "AnswerLine", "Answering", "Later", "after"]
 
+IDLE, WAITS = "SkillKit", "SkillKit: a question waits"
+"""Titles of the terminal."""
 PAUSE = 0.5
 """Seconds without a key before a question takes one, and after the key that answers it."""
 TOGETHER = 0.05

@@ -9,7 +9,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
-from skillkit_frontend import After, Answering, Block, Choices, Conversation, KeyQuestion, Log, Question, after, propose
+from skillkit_frontend import (
+    IDLE,
+    WAITS,
+    After,
+    Answering,
+    Block,
+    Choices,
+    Conversation,
+    KeyQuestion,
+    Log,
+    Question,
+    after,
+    propose,
+)
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding
@@ -88,6 +101,7 @@ class TerminalUI(App[int]):
         options: Choices | None = None,
         theme: str = "terminal",
         after: After = after,
+        greeting: str = "",
     ) -> None:
         super().__init__()
         self.agent, self._options = agent, options or Choices()
@@ -110,6 +124,7 @@ class TerminalUI(App[int]):
         self._rule, self._bar = Static(id="rule"), Static(id="status")
         section = agent.host.config.section("tui")
         self.leading = Leading(self, getattr(section, "leader_timeout", TIMEOUT))
+        self._greeting = greeting
         self._after = after  # tests say themselves when a moment has passed
         self.asked: Answering | None = None
         self._hint = ""
@@ -154,6 +169,8 @@ class TerminalUI(App[int]):
         self.screen.set_focus(self.line)  # at once: keys that were typed before wait behind this event
         self.set_interval(1 / FRAMES, self._frame)
         self.talk.begin(" ".join(self._options.words).strip())
+        if self._greeting:
+            self.record.main.blocks.insert(0, Block("note", self._greeting, about="message"))
         self.talk.spawn(self.talk.choose_model())
 
     def show_session(self) -> None:
@@ -271,10 +288,16 @@ class TerminalUI(App[int]):
         finally:
             asked.end()
             self.asked = None
+            self._entitle(IDLE)
             if self.is_running and self.box.is_attached:
                 self.line.disabled = False
                 self.box.put(None)
                 self.screen.set_focus(back if back is self.transcript else self.line)
+
+    def _entitle(self, title: str) -> None:
+        """Give the terminal a title."""
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(f"\x1b]2;{title}\x07")
 
     def _put(self) -> None:
         """Show the question, which takes the keys if more than one of them answers it."""
@@ -282,6 +305,8 @@ class TerminalUI(App[int]):
         if question is None or question is self.box.question or not self.is_running or not self.box.is_attached:
             return
         self.leading.cancel()
+        self.bell()
+        self._entitle(WAITS)
         if isinstance(question, KeyQuestion):
             self.screen.set_focus(self.line)
         else:

@@ -61,13 +61,18 @@ class Progress:
         self._screen.refresh()
 
     def recall(self, session_id: str) -> None:
-        """Print the last messages of a session that goes on; of long ones head and tail."""
-        said = [block for block in self.record.main.blocks if block.kind in ("user", "text")]
-        last, width = said[-_RECALLED:], self._screen.width
+        """Print the last messages of a session that goes on, and the calls between them; of long ones head and tail."""
+        blocks, width = self.record.main.blocks, self._screen.width
+        said = [block for block in blocks if block.kind in ("user", "text")]
+        last = said[-_RECALLED:]
         if last:
             more = f"; the last {len(last)} of {len(said)} messages" if len(last) < len(said) else ""
             self._screen.print(Text(), note(f"session {session_id}{more}"))
-        for block in last:
+        for block in blocks[blocks.index(last[0]) :] if last else ():
+            if block.kind == "tool":
+                self._screen.print(_cut(Text.assemble(_mark(block), block.summary(width)), width - 1))
+            if block.kind not in ("user", "text"):
+                continue
             asked = block.kind == "user"
             shown = [Text(f"› {one_line(block.text, width - 3)}", "bold")] if asked else fold(block.text, width, 2, 1)
             self._screen.print(*shown)
@@ -127,9 +132,8 @@ class Progress:
             self._running.setdefault(id(block), (block, who, time.monotonic()))
             return
         self._running.pop(id(block), None)
-        mark, colour = ("● ", "green") if block.good else ("✗ ", "red")
         result = (f"  {block.result}" if block.result else "", "dim" if block.good else "red")
-        head = _cut(Text.assemble((mark, colour), who, block.head, result), self._screen.width - 1)
+        head = _cut(Text.assemble(_mark(block), who, block.head, result), self._screen.width - 1)
         self._screen.print(Text(), head, *(fold(block.text, self._screen.width) if block.text.strip() else ()))
 
     def _show_asked(self, block: Block, who: str) -> None:
@@ -176,6 +180,11 @@ class Progress:
         for block in notes:
             plain = block.about in ("notice", "message")
             self._screen.print(Text(), note(block.text, "" if plain else "yellow"))
+
+
+def _mark(call: Block) -> tuple[str, str]:
+    """Return the sign of a call that ended, and its colour."""
+    return ("● ", "green") if call.good else ("✗ ", "red")
 
 
 def _tail(call: Block, width: int) -> Iterator[str]:

@@ -33,7 +33,7 @@ from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 from rich.console import RenderableType
-from skillkit_frontend import After, Answering, KeyQuestion, Question, TextQuestion, after
+from skillkit_frontend import IDLE, WAITS, After, Answering, KeyQuestion, Question, TextQuestion, after
 
 from skillkit_core.cli.output import colourful
 
@@ -100,6 +100,7 @@ class Screen:
         self.hint = ""
         self.asked: Answering | None = None
         self._after = after
+        self._called = False  # to the question that stands there
         self._text = Buffer(multiline=False, name="answer")
         self._live, self._status = live, status
         if output is None:
@@ -149,12 +150,14 @@ class Screen:
         self._text.reset()
         if isinstance(question, TextQuestion):
             self._text.text = question.default
+        self._called = False
         asked = self.asked = Answering(question, self.line, self._ready, self._after)
         self.refresh()
         try:
             return await question.answer
         finally:
             asked.end()
+            self.app.output.set_title(IDLE)
             self.asked = None
             self._text.reset()
             self.app.layout.focus(self.line.buffer)
@@ -176,7 +179,11 @@ class Screen:
             self.asked.pressed()
 
     def _ready(self) -> None:
-        """Let a question that is not answered by one key have all of them."""
+        """Call the person, and let a question that is not answered by one key have all of them."""
+        if self.asked is not None and not self._called:
+            self._called = True
+            self.app.output.bell()
+            self.app.output.set_title(WAITS)
         if self.asked is not None and not isinstance(self.asked.question, KeyQuestion):
             self.app.layout.focus(self._text if isinstance(self.asked.question, TextQuestion) else self._question)
         self.refresh()

@@ -10,10 +10,18 @@ from skillkit_core.cli.output import escaped
 
 __all__ = ["status_line"]
 
+_SURE = 2
+"""Parts behind the tokens that stay longer than the tokens: the cost, and how full the context is."""
+
 
 def status_line(books: Books, width: int) -> str:
-    """Return the status line; of a narrow terminal's the last parts are left out."""
-    line, parts = "", _parts(books)
+    """Return the status line; where it is narrow without tokens, then with the end of the model, then without the last parts."""
+    line, (parts, tokens) = "", _parts(books)
+    model = parts.index(escaped(books.model))
+    if tokens and len(" · ".join(parts[: model + 2 + _SURE])) > width - 2:
+        parts.remove(tokens)
+        if len(" · ".join(parts[: model + 1 + _SURE])) > width - 2:
+            parts[model] = parts[model].rpartition("/")[2]
     for part in parts:
         longer = f"{line} · {part}" if line else part
         if len(longer) > width - 2:
@@ -23,8 +31,8 @@ def status_line(books: Books, width: int) -> str:
     return line
 
 
-def _parts(books: Books) -> list[str]:
-    """Return what is said, the most important first."""
+def _parts(books: Books) -> tuple[list[str], str]:
+    """Return what is said, the most important first, and which of it are the tokens."""
     told = books.indicators()
     special = [said for name, usual in USUAL.items() if (said := told.pop(name)) != usual]
     used, turn, context, window = books.total, books.turn, books.context, books.window
@@ -37,7 +45,7 @@ def _parts(books: Books) -> list[str]:
         *special, escaped(books.model), tokens, cost if books.cost else "", full if context else "", *told.values(),
         escaped(books.title),
     ]  # fmt: skip
-    return [part for part in parts if part]
+    return [part for part in parts if part], tokens
 
 
 def _counted(used: TokenUsage) -> str:
