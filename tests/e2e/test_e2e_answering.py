@@ -237,7 +237,7 @@ def test_ctrl_c_sets_a_text_aside_and_then_a_key_answers(approval):
     asyncio.run(story())
 
 
-@pytest.fixture(params=["chat", "tui"])
+@pytest.fixture(params=["chat", "tui", "rpc"])
 def editing(request, skillkit_home):
     """``async with editing(turns...)``: the file tools, and the permissions that ask about them."""
     (skillkit_home.cwd / "a.txt").write_text("one\ntwo\n")
@@ -246,7 +246,7 @@ def editing(request, skillkit_home):
     def open_(*turns):
         return open_front(request.param, skillkit_home, turns, plugins=plugins)
 
-    open_.file = skillkit_home.cwd / "a.txt"
+    open_.name, open_.file = request.param, skillkit_home.cwd / "a.txt"
     return open_
 
 
@@ -266,6 +266,9 @@ def test_an_edit_that_is_known_to_fail_is_not_asked_about(editing):
 
 
 def test_shift_tab_changes_the_mode_and_the_status_shows_it(editing):
+    if editing.name == "rpc":
+        pytest.skip("a program has no keys")
+
     async def story():
         async with editing(edit("one", "1"), "edited") as on:
             keys = Keys(on)

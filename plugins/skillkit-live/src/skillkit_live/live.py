@@ -22,6 +22,7 @@ from skillkit_core import (
     SessionError,
     SkillKitError,
     SuspendedCall,
+    ToolError,
     UsageError,
     event_to_dict,
 )
@@ -205,6 +206,8 @@ class Live:
         """Return what a call would do, as its tool says; where the tool fails, the arguments have to do."""
         try:
             text = await preview_of(self.agent, request)
+        except ToolError:
+            raise
         except Exception as error:  # noqa: BLE001 - a tool's preview
             log.warning("no preview of %s: %s", request.tool_name, in_words(error))
             return None

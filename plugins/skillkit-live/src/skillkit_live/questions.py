@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Literal, TypeAlias
 
+from skillkit_frontend import in_vain
+
 from skillkit_core import (
     Answers,
     ApprovalDecision,
@@ -18,6 +20,7 @@ from skillkit_core import (
     Origin,
     Survey,
     SuspendedCall,
+    ToolError,
     UsageError,
     UserInterface,
 )
@@ -59,7 +62,8 @@ class Questions(Approver, UserInterface):
         who: returns the kinds of questions that each client answers.
         changed: called when a question comes or goes.
         approvers: the principals whose answers count.
-        preview: returns what a call would do, such as a diff, as its tool says; ``None``: it says nothing.
+        preview: returns what a call would do, such as a diff, as its tool says; ``None``: it says nothing. Nobody is asked about a call
+            for which it raises ``ToolError``.
     """
 
     def __init__(
@@ -104,7 +108,10 @@ class Questions(Approver, UserInterface):
             return ApprovalDecision("deny", "the client answers no approvals")
         call, path = request.tool_call_id, request.agent_path
         shown = approval(question, request.tool_name, call, request.args, tuple(request.questions), path)
-        shown |= {"deferrable": request.deferrable, "preview": await self._preview(request)}
+        try:
+            shown |= {"deferrable": request.deferrable, "preview": await self._preview(request)}
+        except ToolError as error:
+            return in_vain(error)
         return await self._ask(Open(question, APPROVAL, shown, _future()))
 
     async def ask(self, survey: Survey) -> Answers | None:
