@@ -62,8 +62,8 @@ class Questions(Approver, UserInterface):
         who: returns the kinds of questions that each client answers.
         changed: called when a question comes or goes.
         approvers: the principals whose answers count.
-        preview: returns what a call would do, such as a diff, as its tool says; ``None``: it says nothing. Nobody is asked about a call
-            for which it raises ``ToolError``.
+        preview: returns what a call would do, such as a diff, as its tool says; ``None``: it says nothing. Nobody is
+            asked about a call for which it raises ``ToolError``.
     """
 
     def __init__(
