@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import ConfigError, PluginError, SkillKitError, UnknownName
+from ..errors import ConfigError, PluginError, UnknownName
 from ..settings.config import masked
 from ..settings.trust import Trust
-from .output import echo, fields, json_option, print_json, printable, short_path, style, table
+from .output import echo, fields, json_option, print_json, short_path, style, table
 
 if TYPE_CHECKING:
     from ..host.manager import Host
@@ -180,25 +180,17 @@ def trust(state: Any, folder: Path, revoke: bool, show_all: bool, yes: bool, as_
         return
     if not folder.is_dir():
         raise ConfigError("is no folder", where=str(folder))
-    from ..host.plugins import project_content
-
     state.host.tell = lambda line: None  # that the folder is not trusted is what this command is for
-    content = project_content(state.host, str(folder.resolve()))
-    # The digest comes before the content is shown, so that a change meanwhile does not count.
-    seen = trusted.look(folder.resolve(), content)
-    lines = {part: [line for describe in told for line in describe()] for part, told in content.items()}
-    shown = {part: found for part, found in lines.items() if found or (folder / part).exists()}
-    if not as_json:
-        for part, found in shown.items():
-            echo(f"{style(part, bold=True)}" + "".join(f"\n  {' '.join(printable(line).split())}" for line in found))
-        asked = bool(shown) and not yes and sys.stdin.isatty()
-        if asked and not click.confirm(f"Let this count in {folder.resolve()}?"):
-            raise SkillKitError("the folder stays as it was", where=str(folder.resolve()))
-    real = trusted.add(folder, seen)
+    from .trusting import Review
+
+    review = Review(state.host, folder.resolve())
+    asks = not yes and not as_json and sys.stdin.isatty()
+    refused = review.ask(click.confirm if asks else None, None if as_json else echo)
+    real = review.keep(refused)
     if as_json:
-        print_json({"folder": real, "trusted": True} | ({"content": shown} if shown else {}))
+        print_json({"folder": real, "trusted": True, **review.data()})
     else:
-        echo(f"{style('✓', fg='green')} {real} is trusted")
+        echo(f"{style('✓', fg='green')} {real} is trusted" + (f", but for {', '.join(refused)}" if refused else ""))
 
 
 def section_models(host: Host) -> list[tuple[str, Any]]:

@@ -154,14 +154,33 @@ class Host:
 
     @property
     def trusted(self) -> bool:
-        """Whether the workspace is a folder that the user trusts, with all that the plugins take from it."""
-        if self.plan.trusted and (seen := self.plan.reviewed) is not None:
+        """Whether the user trusts the workspace, and has seen all that plugins take from it as it is."""
+        return self.withheld == []
+
+    @property
+    def withheld(self) -> Sequence[str] | None:
+        """Files and folders of the trusted workspace that do not count, because the user has not seen them so.
+
+        ``None``: the workspace is not trusted, and nothing of it counts.
+        """
+        if self.plan.withheld is not None and (seen := self.plan.reviewed) is not None:
             from .plugins import project_content
 
-            new = [part for part in project_content(self, self._cwd) if part not in seen and (self.cwd / part).exists()]
+            known = {*seen, *self.plan.withheld}
+            new = [
+                part for part in project_content(self, self._cwd) if part not in known and (self.cwd / part).exists()
+            ]
             if new:
-                self.plan.distrust(new)
-        return self.plan.trusted
+                self.plan.withhold(new)
+        return self.plan.withheld
+
+    def trusts(self, path: str | os.PathLike[str]) -> bool:
+        """Return whether a file or folder of the workspace counts: the user trusts the folder, and has seen all in it as it is.
+
+        Args:
+            path: relative to the workspace, or absolute.
+        """
+        return self.withheld is not None and self.plan.trusts(os.fspath(path))
 
     @property
     def entries(self) -> Sequence[EntryPoint]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from _thread import RLock  # importing threading is slow, and listing plugins needs none
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from os.path import dirname, isfile, join
+from os.path import abspath, commonpath, dirname, isfile, join, realpath
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from ..errors import ConfigError, Diagnostic, UnknownName, UsageError
@@ -180,7 +180,8 @@ class Plan:
         self._installed = installed
         self._tell = tell
         self._malformed: list[Diagnostic] = []
-        self._trusted: bool | None = None
+        self._withheld: list[str] | None = None
+        self._looked = False
         # The parts of the trusted workspace that the user has seen.
         self.reviewed: set[str] | None = None
         self._distribution: Distribution | None = None
@@ -208,28 +209,42 @@ class Plan:
 
     @property
     def trusted(self) -> bool:
-        """Whether the workspace is a folder that the user trusts."""
+        """Whether the workspace is a folder that the user trusts, and all of it is as the user has seen it."""
+        return self.withheld == []
+
+    @property
+    def withheld(self) -> list[str] | None:
+        """What of the trusted workspace does not count, because the user has not seen it so; ``None``: nothing of it counts."""
         with self.lock:
-            if self._trusted is None:
+            if not self._looked:
+                self._looked = True
                 trust = Trust(self.paths.data)
                 changed = trust.changed(self._cwd)
-                self._trusted = changed == []
                 self.reviewed = trust.parts(self._cwd)
+                self._withheld = None if changed is None else []
                 if changed:
-                    self.distrust(changed)
+                    self.withhold(changed)
                 elif changed is None and isfile(join(self._cwd, PROJECT_CONFIG)):
                     untrusted = "this folder is not trusted; see 'skillkit config trust'"
                     self._tell(f"{PROJECT_CONFIG} does not count: {untrusted}")
-            return self._trusted
+            return self._withheld
 
-    def distrust(self, parts: Sequence[str]) -> None:
-        """Tell the user that the workspace is not trusted because of ``parts``, and what to do."""
-        self._trusted = False
-        shown = ", ".join(parts[:3]) + (", ..." if len(parts) > 3 else "")
+    def withhold(self, paths: Sequence[str]) -> None:
+        """Let files and folders of the trusted workspace not count, and tell the user so, and what to do."""
+        self._withheld = [*(self._withheld or ()), *paths]
+        shown = ", ".join(paths[:3]) + (", ..." if len(paths) > 3 else "")
         self._tell(
-            f"{self._cwd}: {shown} changed or came since the folder was trusted; nothing of the folder counts "
-            "until 'skillkit config trust' has shown it"
+            f"{self._cwd}: {shown} changed or came since the folder was trusted, and does not count until "
+            "'skillkit config trust' has shown it"
         )
+
+    def trusts(self, path: str) -> bool:
+        """Return whether the user has seen the file or folder ``path`` of the workspace, with all in it, as it is."""
+        if not (withheld := self.withheld):
+            return withheld is not None
+        here = _spellings(join(self._cwd, path))
+        there = [name for one in withheld for name in _spellings(join(self._cwd, one))]
+        return not any(commonpath((a, b)) in (a, b) for a in here for b in there)
 
     def configure(self, settings: Mapping[str, Any]) -> None:
         """Set configuration values above all layers."""
@@ -240,8 +255,9 @@ class Plan:
     def config(self) -> Config:
         """The configuration: distribution, user's file, trusted project's file, environment, settings."""
         layers = [self._file_layer("user", join(self.paths.config, "config.yaml"))]
-        if self.trusted:
-            layers.append(self._file_layer("project", join(self._cwd, PROJECT_CONFIG)))
+        project = self._file_layer("project", join(self._cwd, PROJECT_CONFIG)) if self.trusts(PROJECT_CONFIG) else None
+        if project is not None and self.trusts(join(dirname(PROJECT_CONFIG), str(project.data.get("distribution")))):
+            layers.append(project)
         layers.append(environment_layer(self._environ, (e.name for e in self.entries_of(PLUGINS))))
         layers.append(flag_layer(self.settings))
         config = Config([layer for layer in layers if layer is not None], self._sections, self._installed, self._cwd)
@@ -341,6 +357,11 @@ class Plan:
             if decision.duplicate_of is not None:
                 out.append(_duplicate(decision.entry, decision.duplicate_of))
         return out
+
+
+def _spellings(path: str) -> set[str]:
+    """Return a path as it is said, and where it leads."""
+    return {abspath(path), realpath(path)}
 
 
 def _split(text: str) -> tuple[str, ...]:

@@ -75,9 +75,9 @@ def test_files_of_a_project_count_once_it_is_trusted(skillkit_cli, skillkit_home
     assert after["model"]["origin"] == "commands" and after["model@project"]["help"] == "Not the model."
     write(skillkit_home.cwd, ".claude/commands/deploy.md", "Deploy it elsewhere.")
     changed = skillkit_cli("commands", "list", "--json").ok()
-    assert (
-        "deploy" not in {c["name"] for c in changed.json["commands"]} and ".claude/commands changed" in changed.stderr
-    )
+    assert ".claude/commands/deploy.md changed" in changed.stderr
+    names = {c["name"] for c in changed.json["commands"]}
+    assert "deploy" not in names and "model@project" in names
 
 
 def test_what_is_wrong_with_a_file_is_listed_with_its_reason(skillkit_cli, skillkit_home, tmp_path):

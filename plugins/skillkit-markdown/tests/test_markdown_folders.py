@@ -38,7 +38,7 @@ def test_the_folders_of_a_kind_are_the_projects_and_the_users(make_host, tmp_pat
     host = make_host(cwd=tmp_path)
     found = list(folders_of(host, "agents"))
     assert [f.origin for f in found] == ["project", "project:claude", "user", "user:claude"]
-    assert [f.trusted for f in found] == [False, False, True, True]
+    assert [f.counts(f.path / "any.md") for f in found] == [False, False, True, True]
     assert found[0].path == tmp_path / ".skillkit/agents" and found[2].path == host.config_dir / "agents"
 
 
@@ -62,7 +62,7 @@ def test_nothing_of_a_folder_that_is_not_trusted_is_opened(tmp_path):
     folder = tmp_path / "project"
     write(folder / "deploy.md", "Ours").chmod(0)
     write(tmp_path / "user/deploy.md", "Mine")
-    (mine,) = notes(Folder("project", folder, trusted=False), Folder("user", tmp_path / "user"))
+    (mine,) = notes(Folder("project", folder, counts=lambda path: False), Folder("user", tmp_path / "user"))
     assert mine.text == "Mine" and not mine.broken
 
 

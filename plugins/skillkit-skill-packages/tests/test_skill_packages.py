@@ -485,12 +485,13 @@ def test_a_project_is_installed_into_and_stays_trusted(skillkit_cli, skillkit_ho
     assert [row["status"] for row in skillkit_cli("skills", "update", "--yes", "--json").ok().json] == ["updated"]
     assert "demo" in {row["name"] for row in skillkit_cli(*listed).json}
     assert [row["target"] for row in skillkit_cli("skills", "verify", "--json").ok().json] == ["project"]
-    (skillkit_home.cwd / ".skillkit/skills/demo/SKILL.md").write_text(TEXT.format("demo", "Evil."))
+    evil = skillkit_home.cwd / ".skillkit/skills/evil/SKILL.md"
+    evil.parent.mkdir()
+    evil.write_text(TEXT.format("evil", "Evil."))
     (place / "new.md").write_text("Newer.")
     skillkit_cli(*install, "--replace").ok()
-    assert "demo" not in {row["name"] for row in skillkit_cli(*listed).json}, (
-        "a foreign change is not trusted by the way"
-    )
+    names = {row["name"] for row in skillkit_cli(*listed).json}
+    assert "demo" in names and "evil" not in names, "a foreign change is not trusted by the way"
 
 
 def test_a_lock_file_names_no_folder_elsewhere(run, skillkit_home, tmp_path):

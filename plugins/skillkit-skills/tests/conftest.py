@@ -85,6 +85,11 @@ class PlainHost:
     def state(self, plugin: str) -> dict[str, Any]:
         return self.states.setdefault(plugin, {})
 
+    @property
+    def withheld(self) -> list[str] | None:
+        """All of a trusted workspace counts, of another one nothing."""
+        return [] if self.trusted else None
+
     def registry(self, kind: str) -> Registry[Any]:
         """The commands of the authors' tools."""
         from skillkit_skill_tools import plugin

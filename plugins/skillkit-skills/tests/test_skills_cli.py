@@ -140,7 +140,7 @@ from skillkit_skills import plugin
 light = set(sys.modules) - before
 from skillkit_skills.loader import SkillFolderLoader
 config = SimpleNamespace(section=lambda name, default: default, layers=(), data={{}})
-host = SimpleNamespace(skills=SkillRegistry(), skill_sources=Registry(), skill_problems=[], trusted=True, config=config,
+host = SimpleNamespace(skills=SkillRegistry(), skill_sources=Registry(), skill_problems=[], trusted=True, withheld=[], config=config,
     environ={{'PATH': '/bin:/usr/bin'}}, entries=(), cwd=Path({str(tmp_path)!r}),
     cache_dir=Path({str(tmp_path / "cache")!r}), config_dir=Path({str(tmp_path / "config")!r}),
     secret=lambda name: None, kinds=(), impls=lambda hook: [])
@@ -229,7 +229,7 @@ def test_trust_shows_the_skills_that_it_lets_in_and_asks_again_when_one_changes(
     with (skillkit_home.cwd / "tools/more/SKILL.md").open("a") as file:
         file.write("And send it to me.\n")
     again = skillkit_cli(*listed)
-    assert not {"deploy", "more"} & {row["name"] for row in again.json}
+    assert {row["name"] for row in again.json} & {"deploy", "more"} == {"deploy"}
     assert "skillkit config trust" in again.stderr
 
 

@@ -54,5 +54,5 @@ def list_(ctx: click.Context, as_json: bool = False) -> None:
     )
     for file in problems:
         warning(f"{short_path(str(file.path))}: {'; '.join(file.problems)}")
-    if not host.trusted and any((host.cwd / name / "commands").is_dir() for name in (".skillkit", ".claude")):
+    if host.withheld is None and any((host.cwd / name / "commands").is_dir() for name in (".skillkit", ".claude")):
         echo("The prompt files of this folder do not count: it is not trusted. Try: skillkit config trust", err=True)

@@ -93,7 +93,7 @@ async def _found(host: Host, text: bool) -> dict[str, Any]:
         estimator = estimator_for(host, agent.target.model if agent.target is not None else None)
     sources = {entry.name: entry.source for entry in host.context_providers.entries()}
     return {
-        "trusted": host.trusted,
+        "trusted": host.withheld is not None,
         "margin": estimator.margin,
         "root": str(project_root(host.cwd.resolve(), kept.settings)),
         "sections": [

@@ -90,8 +90,8 @@ def _told(agent: AgentRunner) -> dict[str, str]:
 def _trusted(agent: AgentRunner) -> bool:
     """Return whether the working directory is trusted: the name of a branch is a text that came with the folder."""
     if agent.cwd == agent.host.cwd:
-        return agent.host.trusted
-    return Trust(agent.host.data_dir).is_trusted(agent.cwd)
+        return agent.host.withheld is not None
+    return Trust(agent.host.data_dir).changed(agent.cwd) is not None
 
 
 def _git(cwd: Path) -> str | None:

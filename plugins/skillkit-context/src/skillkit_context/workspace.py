@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -83,7 +83,7 @@ class Workspace:
     """
 
     settings: Settings
-    trusted: bool
+    withheld: Sequence[str] | None
     reader: Reader
     parts: dict[tuple[str, Settings], dict[str, Path]] = field(default_factory=dict)
     loaded: Loaded | None = None
@@ -96,8 +96,9 @@ _WORKSPACES: WeakKeyDictionary[Host, Workspace] = WeakKeyDictionary()
 def _read_for(host: Host, settings: Settings) -> Workspace:
     """Return what was read for a host, or an empty workspace if its settings or its trust have changed."""
     kept = _WORKSPACES.get(host)
-    if kept is None or kept.settings != settings or kept.trusted != host.plan.trusted:
-        kept = _WORKSPACES[host] = Workspace(settings, host.plan.trusted, Reader(settings.max_file))
+    withheld = host.plan.withheld
+    if kept is None or kept.settings != settings or kept.withheld != withheld:
+        kept = _WORKSPACES[host] = Workspace(settings, withheld and [*withheld], Reader(settings.max_file))
     return kept
 
 
@@ -107,7 +108,7 @@ def workspace_of(host: Host) -> Workspace:
     Raises:
         ConfigError: a value of the section ``context`` does not fit.
     """
-    trusted = host.trusted  # before anything is kept, because it may end the trust in the folder
+    _ = host.withheld  # before anything is kept, because it may end the trust in a file
     kept = _read_for(host, settings_of(host))
     if kept.loaded is None:
         kept.loaded = load(
@@ -115,11 +116,11 @@ def workspace_of(host: Host) -> Workspace:
             kept.settings,
             home=_home(host),
             config_dir=host.config_dir,
-            trusted=partial(_counts, host, trusted),
+            trusted=partial(_counts, host),
             reader=kept.reader,
             name=partial(shown_path, host),
         )
-        kept.prompts = _load_prompts(host, kept, trusted)
+        kept.prompts = _load_prompts(host, kept)
     return kept
 
 
@@ -127,15 +128,13 @@ def _home(host: Host) -> Path:
     return Path(host.environ.get("HOME") or "~").expanduser()
 
 
-def _counts(host: Host, trusted: bool, folder: Path, path: Path) -> bool:
+def _counts(host: Host, folder: Path, path: Path) -> bool:
     """Return whether a file that ``folder`` brings has been seen by the user, and is as it was then."""
-    if not trusted or folder == Path(os.path.realpath(host.cwd)):
-        return trusted
-    trust = Trust(host.data_dir)
-    if trust.changed(folder) != []:
-        return False
-    seen = trust.parts(folder)
-    return seen is None or os.path.relpath(path, folder) in seen
+    if folder == Path(os.path.realpath(host.cwd)):
+        return host.trusts(path)
+    trust, file = Trust(host.data_dir), os.path.relpath(path, folder)
+    changed, seen = trust.changed(folder), trust.parts(folder)
+    return host.withheld is not None and changed is not None and file not in changed and (seen is None or file in seen)
 
 
 def shown_path(host: Host, path: Path) -> str:
@@ -149,16 +148,16 @@ def shown_path(host: Host, path: Path) -> str:
 # --- prompt files ---------------------------------------------------------------------------------------------------
 
 
-def _load_prompts(host: Host, kept: Workspace, trusted: bool) -> Loaded:
+def _load_prompts(host: Host, kept: Workspace) -> Loaded:
     """Return a section for each Markdown file of the prompt folders, by name; a project's file hides the user's."""
     cwd = Path(os.path.realpath(host.cwd))
     sections: dict[str, Section] = {}
     left_out: list[LeftOut] = []
     left = kept.settings.max_total
     inside = {"project": (cwd,), "user": (_home(host), host.config_dir)}
-    for folder in (Folder("project", cwd / PROMPTS, trusted), Folder("user", host.config_dir / "prompts")):
+    for folder in (Folder("project", cwd / PROMPTS, host.trusts), Folder("user", host.config_dir / "prompts")):
         for path in markdown_files(folder.path, most=_MOST_PROMPTS):
-            if not folder.trusted:
+            if not folder.counts(path):
                 left_out.append(LeftOut(path, "untrusted"))
             elif path.name in sections:
                 left_out.append(LeftOut(path, "duplicate"))

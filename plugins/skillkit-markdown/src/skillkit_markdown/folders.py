@@ -39,12 +39,12 @@ class Folder:
     Attributes:
         origin: who brings the folder: ``project``, ``project:claude``, ``user``, ``user:claude``, ``plugin:NAME``.
         path: the folder, which may be missing.
-        trusted: whether the files count; those of a folder that is not trusted are not read.
+        counts: whether a file counts; one that does not is not read.
     """
 
     origin: str
     path: Path
-    trusted: bool = True
+    counts: Callable[[Path], bool] = lambda path: True
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +122,12 @@ N = TypeVar("N", bound=NamedFile)
 
 
 def folders_of(host: Host, kind: str) -> Iterator[Folder]:
-    """Yield the folders of a kind, the project's first; each is trusted or not, and may be missing."""
-    trusted = host.trusted
+    """Yield the folders of a kind, the project's first, of which the files count that the user trusts. Each may be missing."""
     home = Path(host.environ.get("HOME") or "~").expanduser()
+    withheld = host.withheld  # once, because it asks all plugins what they take
+    counts = host.trusts if withheld else lambda path: withheld is not None
     for origin, place in project_places(kind).items():
-        yield Folder(origin, host.cwd / place, trusted)
+        yield Folder(origin, host.cwd / place, counts)
     yield Folder("user", host.config_dir / kind)
     yield Folder("user:claude", home / ".claude" / kind)
 
@@ -159,7 +160,7 @@ def collect(
     """
     winners: dict[str, N] = {}
     for folder in folders:
-        for path in markdown_files(folder.path, deep=deep, most=most) if folder.trusted else ():
+        for path in filter(folder.counts, markdown_files(folder.path, deep=deep, most=most)):
             own = path.relative_to(folder.path).with_suffix("").as_posix()
             try:
                 one = read(MarkdownFile(own, path, folder.origin, _front(path, folder.path)))

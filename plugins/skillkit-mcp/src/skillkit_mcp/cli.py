@@ -51,7 +51,7 @@ def list_(ctx: click.Context, as_json: bool = False) -> None:
             warning(f"{one.name}: {problem}")
     if not found:
         echo("There are no MCP servers. Add those of another program: skillkit mcp import FILE")
-    if not host.trusted and (host.cwd / ".mcp.json").exists():
+    if (host.cwd / ".mcp.json").exists() and not host.trusts(".mcp.json"):
         echo("The .mcp.json of this folder does not count: it is not trusted. Try: skillkit config trust", err=True)
 
 

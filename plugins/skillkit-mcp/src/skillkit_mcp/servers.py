@@ -105,7 +105,7 @@ def configured_servers(host: Host) -> list[Configured]:
     for name, one in config.servers.items():
         found[name] = "config", host.config.origin(f"mcp.servers.{name}") or "", one, []
     files = [("user", user_file(host))]
-    if config.project_file and host.trusted:
+    if config.project_file and host.trusts(".mcp.json"):
         files.append(("project", host.cwd / ".mcp.json"))
     for origin, path in files:
         for name, (said, problems) in read_file(path, project=origin == "project").items():

@@ -30,7 +30,7 @@ def any_server(host: Host) -> bool:
         return False
     if host.config.raw("mcp.servers") or (host.config_dir / "mcp.json").exists():
         return True
-    return host.trusted and (host.cwd / ".mcp.json").exists()
+    return (host.cwd / ".mcp.json").exists() and host.trusts(".mcp.json")
 
 
 class PermissionRules:

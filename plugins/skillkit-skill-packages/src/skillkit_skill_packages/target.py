@@ -79,13 +79,13 @@ class Target:
         self._keeping_trust(lambda: remove(self.folder, names, then))
 
     def _keeping_trust(self, change: Callable[[], None]) -> None:
-        """Do what the person agreed to; a folder that was trusted as it stood is trusted as it stands then."""
+        """Do what the person agreed to; what was trusted as it stood is trusted as it stands then."""
         cwd = self.host.cwd
         trust = Trust(self.host.data_dir)
-        parts = trust.parts(cwd) if self.kind == "project" and trust.changed(cwd) == [] else None
+        parts, unseen = (trust.parts(cwd), trust.changed(cwd)) if self.kind == "project" else (None, None)
         change()
         if parts and str(cwd.resolve()) in trust.folders():
-            trust.add(cwd, trust.look(cwd.resolve(), parts))
+            trust.add(cwd, trust.look(cwd.resolve(), parts), unseen or ())
 
 
 def targets(host: Host, *, user: bool, project: bool, trusted: bool = False) -> list[Target]:
@@ -97,7 +97,7 @@ def targets(host: Host, *, user: bool, project: bool, trusted: bool = False) -> 
     Raises:
         UsageError: both are wanted, or a project that is not trusted.
     """
-    if project and trusted and not host.trusted:
+    if project and trusted and host.withheld is None:
         raise UsageError("the folder is not trusted", where=str(host.cwd), hint="trust it with 'skillkit config trust'")
     if user and project:
         raise UsageError("--user and --project exclude each other")
@@ -107,5 +107,5 @@ def targets(host: Host, *, user: bool, project: bool, trusted: bool = False) -> 
     }
     if user or project:
         return [every["user" if user else "project"]]
-    here = every["project"].lock_path.is_file() and (host.trusted or not trusted)
+    here = every["project"].lock_path.is_file() and (host.withheld is not None or not trusted)
     return [t for t in every.values() if t.kind == "user" or here]

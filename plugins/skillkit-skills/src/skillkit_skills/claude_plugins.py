@@ -52,7 +52,7 @@ def _counts(host: Host, entry: Mapping[str, Any]) -> bool:
     project = entry.get("projectPath")
     if entry.get("scope", "user") == "user" or not isinstance(project, str):
         return True
-    return host.trusted and Path(project).resolve() == host.cwd.resolve()
+    return host.withheld is not None and Path(project).resolve() == host.cwd.resolve()
 
 
 def plugin_roots(folder: Path, problems: list[SkillProblem]) -> list[tuple[Path, str]] | None:

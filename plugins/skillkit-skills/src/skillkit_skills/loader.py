@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from binascii import crc32
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -51,11 +51,9 @@ class SkillFolderLoader(SkillLoader):
         """Every skill below the source's directories, in the order of their paths.
 
         A byte-identical copy of a skill that another source of the same kind gave is left out silently. A skill that an edit
-        broke since the last call stays as it was, with a problem that says why. So do the skills of a project that are no
-        longer as they were when the folder was trusted.
+        broke since the last call stays as it was, with a problem that says why. So does a skill of a project that is not as it
+        was when the person saw it; it is left out where it was not read before.
         """
-        if self._before and self._unseen(source):
-            return _stay(self._before.get(source.name, LoadedSkills()), source.name, str(source.path))
         skills: list[Skill] = []
         problems: list[SkillProblem] = []
         mine: dict[tuple[str, str], list[FoundSkill]] = {}
@@ -76,19 +74,24 @@ class SkillFolderLoader(SkillLoader):
                 skills.append(skill)
         self._seen[source.name] = mine
         loaded = LoadedSkills(tuple(skills), tuple(problems))
+        if unseen := self._unseen(source):
+            loaded = _stay(self._before.get(source.name, LoadedSkills()), loaded, unseen)
         if source.name in self._before:
             loaded = _settle(self._before[source.name], loaded)
         self._before[source.name] = loaded
         return loaded
 
-    def _unseen(self, source: SkillSource) -> bool:
-        """Return whether the project that the source belongs to changed since its folder was trusted."""
+    def _unseen(self, source: SkillSource) -> list[str]:
+        """Return the files of the project that are not as they were when its folder was trusted, by their whole paths."""
         host = self._host
-        if host is None or source.kind != "project" or source.path is None or not source.path.is_relative_to(host.cwd):
-            return False
-        from skillkit_core.settings.trust import Trust
+        if host is None or source.path is None:
+            return []
+        changed = host.withheld
+        if changed is not None and source.name in self._before:  # what was read is looked at again
+            from skillkit_core.settings.trust import Trust
 
-        return bool(Trust(host.data_dir).changed(host.cwd))
+            changed = Trust(host.data_dir).changed(host.cwd)
+        return [os.path.abspath(host.cwd / file) for file in changed or ()]  # noqa: PTH100 - a link keeps its name
 
     def _read(self, root: str, source: SkillSource, problems: list[SkillProblem]) -> Iterator[tuple[FoundSkill, Skill]]:
         """The skills below ``root``. Of many, those whose files did not change come from the index, and the others go there."""
@@ -122,10 +125,23 @@ class SkillFolderLoader(SkillLoader):
             blocks.save()
 
 
-def _stay(before: LoadedSkills, source: str, path: str) -> LoadedSkills:
-    """Return what was read before of a project that changed since its folder was trusted."""
-    text = f"the skills of {source} stay as they were until 'skillkit config trust' has shown what changed"
-    return LoadedSkills(before.skills, (SkillProblem(KEPT, text, "warning", path),))
+def _stay(before: LoadedSkills, now: LoadedSkills, unseen: Sequence[str]) -> LoadedSkills:
+    """Return what was read ``now``, but of skills that the person has not seen so the version ``before``, or nothing."""
+
+    def hidden(folder: object) -> bool:
+        return any(Path(file).is_relative_to(os.path.abspath(str(folder))) for file in unseen)  # noqa: PTH100
+
+    old = {str(skill.path): skill for skill in before.skills}
+    skills = {str(skill.path): skill for skill in now.skills if not hidden(skill.path)}
+    problems = [problem for problem in now.problems if not problem.path or not hidden(Path(problem.path).parent)]
+    for folder in dict.fromkeys([*(str(skill.path) for skill in now.skills), *old]):
+        if hidden(folder):
+            how = "stays as it was" if folder in old else "does not count"
+            text = f"skill {Path(folder).name!r} {how} until 'skillkit config trust' has shown what changed"
+            problems.append(SkillProblem(KEPT, text, "warning", folder))
+            if folder in old:
+                skills[folder] = old[folder]
+    return LoadedSkills(tuple(skills.values()), tuple(problems))
 
 
 def _settle(before: LoadedSkills, now: LoadedSkills) -> LoadedSkills:

@@ -74,7 +74,7 @@ def sources(host: Host) -> Iterator[SkillSource]:
     Nothing of a project that is not trusted counts; a directory that somebody configured or named on the command line
     always does, and says so when it is missing.
     """
-    if host.trusted:
+    if host.withheld is not None:
         for name, place, other in _places(host):
             if (folder := host.cwd / place).is_dir():
                 yield _source(name, "project", folder, other)
@@ -119,7 +119,7 @@ def _source(name: str, kind: Any, folder: Path, other: str) -> SkillSource:
 def places(host: Host) -> list[Path]:
     """Return the directories that hold skills on this machine or may come to; those inside packages are left out."""
     home = Path(host.environ.get("HOME") or "~").expanduser()
-    named = [host.cwd / place for _, place, _ in _places(host)] if host.trusted else []
+    named = [host.cwd / place for _, place, _ in _places(host)] if host.withheld is not None else []
     named += [
         host.config_dir / "skills",
         *(home / place for name in settings_of(host).hosts for place in HOSTS[name][1]),
@@ -141,7 +141,7 @@ def _check_package(host: Host, entry: EntryPoint) -> None:
 
 def untrusted_folders(host: Host) -> list[Path]:
     """Folders with skills of a project that is not trusted: they are not even looked into."""
-    if host.trusted:
+    if host.withheld is not None:
         return []
     return [folder for _, place, _ in _places(host) if (folder := host.cwd / place).is_dir()]
 

@@ -44,7 +44,7 @@ def list_(ctx: click.Context, as_json: bool = False) -> None:
     for file in files:
         for problem in file.problems:
             warning(f"{short_path(str(file.path))}: {problem}")
-    if not host.trusted and any(markdown_files(host.cwd / folder) for folder in project_places("agents").values()):
+    if host.withheld is None and any(markdown_files(host.cwd / folder) for folder in project_places("agents").values()):
         echo("The agents of this folder do not count: it is not trusted. Try: skillkit config trust", err=True)
 
 

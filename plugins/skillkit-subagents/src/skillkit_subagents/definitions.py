@@ -60,7 +60,7 @@ class AgentFile(NamedFile):
     skills: tuple[str, ...] = ()
 
 
-_KEPT: WeakKeyDictionary[Host, tuple[bool, tuple[AgentFile, ...]]] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[Host, tuple[tuple[str, ...] | None, tuple[AgentFile, ...]]] = WeakKeyDictionary()
 
 
 def agent_files(host: Host) -> tuple[AgentFile, ...]:
@@ -68,10 +68,11 @@ def agent_files(host: Host) -> tuple[AgentFile, ...]:
 
     They are read once for a host, so that the description of the tool, and what providers cache, stays as it is.
     """
-    trusted = host.trusted
+    withheld = host.withheld
+    key = None if withheld is None else tuple(withheld)
     kept = _KEPT.get(host)
-    if kept is None or kept[0] != trusted:
-        kept = _KEPT[host] = (trusted, tuple(_all(host)))
+    if kept is None or kept[0] != key:
+        kept = _KEPT[host] = (key, tuple(_all(host)))
     return kept[1]
 
 
