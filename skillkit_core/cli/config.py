@@ -81,7 +81,7 @@ def path(state: Any, as_json: bool) -> None:
     found = {
         "user": str(host.config_dir / "config.yaml"),
         "project": str(host.cwd / ".skillkit" / "config.yaml"),
-        "project_trusted": host.trusted,
+        "project_trusted": host.trusts(),
         "data": str(host.data_dir),
         "cache": str(host.cache_dir),
     }
@@ -110,7 +110,7 @@ def init(state: Any, project: bool, force: bool) -> None:
     except OSError as error:
         raise ConfigError(f"cannot be written: {error.strerror}", where=str(target)) from None
     echo(f"Created {target}")
-    if project and host.trusted:
+    if project and host.trusts():
         trusted = Trust(host.data_dir)
         # The user changed the file just now.
         if (parts := trusted.parts(host.cwd)) is not None:

@@ -153,11 +153,6 @@ class Host:
         return _path(self.plan.paths.cache)
 
     @property
-    def trusted(self) -> bool:
-        """Whether the user trusts the workspace, and has seen all that plugins take from it as it is."""
-        return self.withheld == []
-
-    @property
     def withheld(self) -> Sequence[str] | None:
         """Files and folders of the trusted workspace that do not count, because the user has not seen them so.
 
@@ -174,11 +169,11 @@ class Host:
                 self.plan.withhold(new)
         return self.plan.withheld
 
-    def trusts(self, path: str | os.PathLike[str]) -> bool:
-        """Return whether a file or folder of the workspace counts: the user trusts the folder, and has seen all in it as it is.
+    def trusts(self, path: str | os.PathLike[str] = ".") -> bool:
+        """Return whether a file or folder of the workspace counts: the user trusts it, and has seen all in it as it is.
 
         Args:
-            path: relative to the workspace, or absolute.
+            path: relative to the workspace, or absolute; default: the whole workspace.
         """
         return self.withheld is not None and self.plan.trusts(os.fspath(path))
 

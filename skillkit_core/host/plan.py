@@ -208,11 +208,6 @@ class Plan:
         return [e for e in self.entries if e.group == group]
 
     @property
-    def trusted(self) -> bool:
-        """Whether the workspace is a folder that the user trusts, and all of it is as the user has seen it."""
-        return self.withheld == []
-
-    @property
     def withheld(self) -> list[str] | None:
         """What of the trusted workspace does not count, because the user has not seen it so; ``None``: nothing of it counts."""
         with self.lock:

@@ -69,7 +69,7 @@ class PlainHost:
     cache_dir: Path
     environ: dict[str, str]
     config: PlainConfig = field(default_factory=PlainConfig)
-    trusted: bool = False
+    withheld: list[str] | None = None
     entries: tuple[Any, ...] = ()
     runtime: RecordingRuntime = field(default_factory=RecordingRuntime)
     skills: SkillRegistry = field(default_factory=SkillRegistry)
@@ -84,11 +84,6 @@ class PlainHost:
 
     def state(self, plugin: str) -> dict[str, Any]:
         return self.states.setdefault(plugin, {})
-
-    @property
-    def withheld(self) -> list[str] | None:
-        """All of a trusted workspace counts, of another one nothing."""
-        return [] if self.trusted else None
 
     def registry(self, kind: str) -> Registry[Any]:
         """The commands of the authors' tools."""

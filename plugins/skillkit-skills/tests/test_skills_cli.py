@@ -140,7 +140,7 @@ from skillkit_skills import plugin
 light = set(sys.modules) - before
 from skillkit_skills.loader import SkillFolderLoader
 config = SimpleNamespace(section=lambda name, default: default, layers=(), data={{}})
-host = SimpleNamespace(skills=SkillRegistry(), skill_sources=Registry(), skill_problems=[], trusted=True, withheld=[], config=config,
+host = SimpleNamespace(skills=SkillRegistry(), skill_sources=Registry(), skill_problems=[], withheld=[], config=config,
     environ={{'PATH': '/bin:/usr/bin'}}, entries=(), cwd=Path({str(tmp_path)!r}),
     cache_dir=Path({str(tmp_path / "cache")!r}), config_dir=Path({str(tmp_path / "config")!r}),
     secret=lambda name: None, kinds=(), impls=lambda hook: [])

@@ -279,7 +279,8 @@ def test_few_skills_are_read_without_sqlite(tmp_path):
     put(tmp_path / "few", 3)
     code = (
         "import sys; from pathlib import Path; from types import SimpleNamespace; from skillkit_core import SkillSource; "
-        f"from skillkit_skills import SkillFolderLoader; host = SimpleNamespace(withheld=None, cache_dir=Path({str(tmp_path / 'cache')!r})); "
+        f"from skillkit_skills import SkillFolderLoader; "
+        f"host = SimpleNamespace(withheld=None, cache_dir=Path({str(tmp_path / 'cache')!r})); "
         f"SkillFolderLoader(host).load(SkillSource('a', 'user', Path({str(tmp_path / 'few')!r}))); "
         "print('sqlite3' in sys.modules)"
     )

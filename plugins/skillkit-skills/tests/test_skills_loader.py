@@ -201,7 +201,7 @@ def test_a_projects_skills_count_only_when_it_is_trusted(host):
     (host.config_dir / "skills").mkdir()
     (Path(host.environ["HOME"]) / ".agents/skills").mkdir(parents=True)
     assert [s.name for s in sources(host)] == ["user", "user:agents"]
-    host.trusted = True
+    host.withheld = []
     assert [(s.name, s.kind) for s in sources(host)] == [
         ("project", "project"),
         ("project:agents", "project"),
