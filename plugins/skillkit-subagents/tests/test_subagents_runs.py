@@ -78,7 +78,9 @@ async def test_two_agents_at_once_share_a_budget_while_one_is_stopped_and_one_as
         paid, slept = results(agent)
         assert (paid.text, paid.is_error) == ("the bill is paid", False)
         assert slept.is_error and "a person stopped it" in slept.text and "pay" in own.used[-1]
-        assert response.content == "both heard" and response.usage == told.charged == agent.session.usage
+        assert response.content == "both heard" and response.usage == agent.session.usage
+        # the wire told nothing of the request that was stopped: it is booked as an estimate
+        assert response.usage.output == told.charged.output and response.usage.input > told.charged.input
         store = agent.host.session_store()
         for one, role in ((payer, "payer"), (sleeper, "sleeper")):
             handle = await store.open(one.session, read_only=True)
