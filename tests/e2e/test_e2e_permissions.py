@@ -218,12 +218,14 @@ def test_a_client_says_how_long_an_answer_holds(workspace, skillkit_cli, llm_ser
 def test_slash_permissions_shows_and_chooses(workspace):
     import asyncio
 
-    from skillkit_commands import SlashCommands
+    from skillkit_commands import Indicators, SlashCommands
 
     from skillkit_core import AgentRunner, Host
 
     async def main():
         async with AgentRunner(host=Host(settings={"permissions.deny": ["rocket"]})) as agent:
+            indicators = Indicators(agent)
+            assert indicators.read()["mode"] == "", "nothing is said yet"
             await agent.open()
             commands = SlashCommands(agent)
 
@@ -238,6 +240,7 @@ def test_slash_permissions_shows_and_chooses(workspace):
                 "Mode: ask, for this session.",
                 "Mode: accept-edits, for this session.",
             ]
+            assert indicators.read()["mode"] == "accept-edits"
             assert "/permissions mode bypass" in [c.text for c in commands.complete("/permissions mode")]
         await agent.host.aclose()
 

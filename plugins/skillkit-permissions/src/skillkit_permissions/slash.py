@@ -61,6 +61,7 @@ async def mode(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> 
 
     if arguments:
         return await permissions(agent, f"mode {arguments}", ui)
+    await agent.open()
     set_mode(agent, next_mode(agent, policy_of(agent.host)))
     return f"Mode: {mode_of(agent, policy_of(agent.host))}, for this session."
 
@@ -69,7 +70,9 @@ def shown_mode(agent: AgentRunner) -> str:
     """Return the mode for a status line; nothing where it is the usual one."""
     from .policy import mode_of, policy_of
 
-    now = mode_of(agent, policy_of(agent.host))
+    policy = policy_of(agent.host)
+    # before something is said there is no session, and nobody has chosen another mode
+    now = mode_of(agent, policy) if agent.open_session is not None else policy.mode
     return "" if now == "ask" else now
 
 

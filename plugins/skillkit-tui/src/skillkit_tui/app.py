@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -101,7 +101,7 @@ class TerminalUI(App[int]):
         options: Choices | None = None,
         theme: str = "terminal",
         after: After = after,
-        greeting: str = "",
+        greeting: Callable[[], str] | None = None,
     ) -> None:
         super().__init__()
         self.agent, self._options = agent, options or Choices()
@@ -169,9 +169,19 @@ class TerminalUI(App[int]):
         self.screen.set_focus(self.line)  # at once: keys that were typed before wait behind this event
         self.set_interval(1 / FRAMES, self._frame)
         self.talk.begin(" ".join(self._options.words).strip())
-        if self._greeting:
-            self.record.main.blocks.insert(0, Block("note", self._greeting, about="message"))
-        self.talk.spawn(self.talk.choose_model())
+        self.talk.spawn(self._greet())
+
+    async def _greet(self) -> None:
+        """Say where a person is, and find the model that answers."""
+        greeting = self._greeting
+        if greeting is None:
+            await self.talk.choose_model()
+            return
+        block = Block("note", greeting(), about="message")
+        self.record.main.blocks.insert(0, block)
+        await self.talk.choose_model()
+        block.text = greeting()  # now the model has a name
+        self.redraw()
 
     def show_session(self) -> None:
         """Show the session that is open now."""

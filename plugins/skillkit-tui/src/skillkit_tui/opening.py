@@ -32,7 +32,7 @@ async def work(host: Host, options: Choices) -> int:
     section = host.config.section("tui")
     async with opened(host, options) as (agent, kept):
         theme = getattr(section, "theme", "terminal")
-        ui = TerminalUI(agent, kept=kept, options=options, theme=theme, greeting=_greeting(agent))
+        ui = TerminalUI(agent, kept=kept, options=options, theme=theme, greeting=lambda: _greeting(agent))
         with ends_in_time(ui.leave):
             code = await ui.run_async(mouse=getattr(section, "mouse", True)) or ui.return_code or 0
         if (session := ui.talk.going_on) is not None:
