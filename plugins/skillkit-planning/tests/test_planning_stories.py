@@ -268,3 +268,10 @@ def test_a_conversation_says_where_it_plans_and_which_plan_it_carries_out(skillk
         chat.expect("\nany · ", gone="PLAN")
         chat.send("\x04")
         assert chat.wait() == 0
+
+
+@pytest.mark.parametrize("word", ["show", "exec"])
+@pytest.mark.parametrize("more", [(), ("0198abcd",), ("--json",)])
+def test_a_word_that_is_an_option_without_its_dashes_is_no_request(skillkit_cli, word, more):
+    done = skillkit_cli("plan", word, *more)
+    assert done.exit_code == 2 and f"skillkit plan --{word}" in done.stderr

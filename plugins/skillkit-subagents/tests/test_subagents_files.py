@@ -1,6 +1,10 @@
 """Agents in files: what is read, which tools and model they get, trust, and the commands that show them."""
 
+import json
+
 import pytest
+import skillkit_skills.plugin
+import skillkit_subagents.plugin
 from skillkit_subagents import agent_files
 from skillkit_testkit import Call, Reply
 
@@ -136,3 +140,73 @@ def test_a_file_that_would_lose_the_key_that_restricts_it_defines_no_agent(make_
         assert looker.broken and looker.problems[0].startswith("line ")
     assert not quoted.broken and quoted.tools == ("look",)
     assert quoted.problems == ("line 2: a value needs quotes and was read as text",)
+
+
+AS_PEOPLE_WRITE = {
+    "colon": "description: Use this agent when: tests are asked for. Example: user: \"hi\"\ntools: Read",
+    "example": (
+        "description: Use it for reviews. Examples:\n\n<example>\nContext: code was written.\n"
+        "user: \"please check\"\nassistant: \"I use it\"\n</example>\n\ntools: Read\ncolor: red"
+    ),
+    "braces": "description: {a}: b\ntools: Read",
+    "brackets": "description: [one] of: many # things\ntools: Read",
+    "quoted": "description: \"Quoted\" and: more\ntools: Read",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AS_PEOPLE_WRITE)
+def test_agents_as_people_write_them_are_read_and_keep_what_restricts_them(skillkit_cli, skillkit_home, name):
+    folder = skillkit_home.path / ".claude" / "agents"
+    write(folder, f"{name}.md", f"---\nname: {name}\n{AS_PEOPLE_WRITE[name]}\n---\nYou work.")
+    done = skillkit_cli("agents", "list", "--json")
+    (row,) = json.loads(done.stdout)
+    assert (row["name"], row["tools"]) == (name, ["Read"]), done.stdout
+    assert row["description"].strip()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "description: Looks.\ntools:\nRead\nGrep",
+        "description: Looks.\ntools Read, Grep",
+        "description: Looks.\n\n<x>\n  tools: Read",
+        "description: Looks.\ntools: {Read",
+        "description: Looks.\ntools: Read\ntools: Bash",
+        "description: {a}: b\n<x>\npermissionMode = plan",
+    ],
+)
+def test_an_agent_whose_restriction_may_be_lost_is_refused(make_host, skillkit_home, head):
+    write(skillkit_home.config_dir / "agents", "lost.md", f"---\n{head}\n---\nYou work.")
+    (agent,) = agent_files(make_host())
+    assert agent.broken, agent
+
+
+@pytest.mark.parametrize("by_person", [False, True])
+async def test_a_forked_skill_runs_as_the_agent_that_it_names(agent_with, script, skillkit_home, own, by_person):
+    write(skillkit_home.path / ".claude" / "agents", "looker.md", LOOKER.replace("model: sonnet\n", ""))
+    write(
+        skillkit_home.config_dir / "skills" / "study",
+        "SKILL.md",
+        "---\nname: study\ndescription: Study.\ncontext: fork\nagent: looker\n---\nstudy: $ARGUMENTS\n",
+    )
+    calls = [Call("pay"), Call("look")]
+    told = script(
+        main=[Reply(tool_calls=[Call("activate_skill", {"name": "study", "arguments": "bees"})]), Reply(text="heard")],
+        **{"<skill_content": [Reply(tool_calls=calls), Reply(text="seen")]},
+    )
+    async with agent_with(("skills", skillkit_skills.plugin)) as agent:
+        answer = await agent.chat("/study bees" if by_person else "main: go")
+    assert answer.content == ("seen" if by_person else "heard")
+    (role,) = [role for role in told.requests if role != "main"]
+    request = told.requests[role][0]
+    assert "You look, and say what you see." in request.system
+    assert set(request.tool_names) == {"look", "mcp__git__log"}
+    assert [who for who in own.used if who[1] == "pay"] == []
+
+
+def test_an_agent_that_no_file_defines_is_named(make_host, skillkit_home):
+    folder = skillkit_home.config_dir / "skills" / "study"
+    write(folder, "SKILL.md", "---\nname: study\ndescription: S.\ncontext: fork\nagent: Explore\n---\nStudy.\n")
+    host = make_host(("skills", skillkit_skills.plugin), ("subagents", skillkit_subagents.plugin))
+    (problem,) = skillkit_skills.overrides_of(host, host.skills.get("study")).problems
+    assert problem.startswith("agent 'Explore' is defined nowhere")

@@ -7,7 +7,7 @@ import contextlib
 import sys
 from typing import Any
 
-from skillkit_frontend import Pieces
+from skillkit_frontend import Pieces, arguments_line
 
 from skillkit_core import AgentRunner, MessageUpdateEvent, ToolExecutionEndEvent, ToolExecutionStartEvent
 from skillkit_core.cli.output import echo, printable, shorten, style, terminal_width
@@ -128,7 +128,7 @@ class Display:
         if self.printed:
             self._end_line()
         if self.verbose:
-            args = ", ".join(f"{k}={v!r}" for k, v in self.agent.host.redact(event.args).items())
+            args = arguments_line(self.agent.host.redact(event.args))
             self._say(shorten(f"→ {event.tool_name}({args})", (terminal_width() or 200)))
 
     def _tool_output(self, event: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from skillkit_frontend import config_for
+from skillkit_frontend import arguments_line, config_for
 
 from skillkit_core import AgentError, AgentRunner, Limits
 from skillkit_core.cli.output import echo, print_json, style, table
@@ -57,7 +57,7 @@ async def explain(host: Host, options: Options, request: str) -> int:
 
 def _show(host: Host, asked: str, calls: list[dict[str, Any]], said: str, found: list[Any]) -> None:
     for call in calls:
-        values = ", ".join(f"{name}={value!r}" for name, value in call["arguments"].items())
+        values = arguments_line(call["arguments"])
         echo(host.redact(f"{asked} calls {style(call['tool'], bold=True)}({values})"))
     if not calls:
         echo(f"{asked} calls nothing: {host.redact(said).partition(chr(10))[0]}")

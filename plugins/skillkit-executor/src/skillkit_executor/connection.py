@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 import mcp_types as types
 from mcp import Client, MCPError
+from mcp.client import session
 from mcp.shared.dispatcher import ProgressFnT
 from skillkit_process import Child, LineReader, Tail
 
@@ -130,6 +131,7 @@ class Connection:
     async def _own(self) -> None:
         """Open the client, wait, close it."""
         tools: ToolServer | None = None
+        _quiet_sdk()
         try:
             async with AsyncExitStack() as stack, asyncio.timeout(self._seconds) as limit:
                 if self._transport == "local":
@@ -242,3 +244,10 @@ def _innermost(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+def _quiet_sdk() -> None:
+    """Keep the tracebacks of the SDK off the log, unless the application wants them: its logger ``client`` could be anybody's."""
+    session.logger = sdk = logging.getLogger("mcp")
+    if sdk.level == logging.NOTSET:
+        sdk.setLevel(logging.CRITICAL)

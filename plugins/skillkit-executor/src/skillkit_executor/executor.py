@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-import logging
 import os
 import sys
 from collections import Counter
@@ -51,8 +50,6 @@ _OWN = (
 )  # fmt: skip
 _WITHIN = 60.0  # seconds in which restarts are counted
 _LATE = 5.0  # seconds that an aborted tool has to end by itself, and live output to arrive
-logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it logs a traceback for each closed connection
-logging.getLogger("client").setLevel(logging.CRITICAL)
 
 
 class Place(NamedTuple):

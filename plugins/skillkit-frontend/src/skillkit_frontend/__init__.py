@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         question_for,
         shown_answer,
     )
-    from .recorder import Log, Recorder, call_head, replay
+    from .recorder import Log, Recorder, arguments_line, call_head, replay
     from .view import View
 
 __all__ = [
@@ -83,6 +83,7 @@ __all__ = [
     "TextQuestion",
     "View",
     "after",
+    "arguments_line",
     "as_before",
     "as_mention",
     "call_head",
@@ -140,7 +141,7 @@ _ROOMS = {
     "person": "Person",
     "pieces": "EventLines Pieces",
     "questions": "Fragments KeyQuestion ListQuestion Look Question TextQuestion question_for shown_answer",
-    "recorder": "Log Recorder call_head replay",
+    "recorder": "Log Recorder arguments_line call_head replay",
     "view": "View",
 }
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from skillkit_core import AssistantMessage, ToolResultMessage, UserMessage
+from skillkit_core import AssistantMessage, ToolResultMessage, UserMessage, thaw
 from skillkit_core.messages import (
     CustomMessage,
     RefusalBlock,
@@ -22,8 +23,9 @@ from .pieces import Pieces
 if TYPE_CHECKING:
     from skillkit_core import AgentMessage, AgentRunner, Session
 
-__all__ = ["Log", "Recorder", "call_head", "replay"]
+__all__ = ["Log", "Recorder", "arguments_line", "call_head", "replay"]
 
+_MOST_OF_A_VALUE = 60  # characters
 _ENDED = {"ok": "", "error": "failed"}
 
 
@@ -329,16 +331,30 @@ def call_head(agent: AgentRunner, name: str, args: Mapping[str, Any]) -> str:
     about = tool.annotations if tool is not None else {}
     command = args.get(str(about["command"])) if "command" in about else None
     paths = [args[path] for path in about.get("paths", ()) if isinstance(args.get(path), str)]
-    values = list(args.values())
     if isinstance(command, str):
         shown = command
     elif paths and "preview" in about:
         shown = " ".join(paths)
-    elif len(values) == 1 and isinstance(values[0], str):
-        shown = values[0]
     else:
-        shown = ", ".join(f"{key}={one_line(repr(value), 60)}" for key, value in args.items())
+        shown = arguments_line(args)
     return f"{one_line(agent.host.redact(name), 80)} {one_line(shown, 300)}".rstrip()
+
+
+def arguments_line(args: Mapping[str, Any]) -> str:
+    """Return the arguments of a call on one line: a text alone as it is, other values as short JSON with their names."""
+    if len(args) == 1 and isinstance(alone := next(iter(args.values())), str):
+        return alone
+    return ", ".join(f"{key}={_short(value)}" for key, value in args.items())
+
+
+def _short(value: Any) -> str:
+    """Return a value as JSON; of a long list or object how many items it has."""
+    text = json.dumps(thaw(value), ensure_ascii=False, default=str)
+    if len(text) <= _MOST_OF_A_VALUE or isinstance(value, str):
+        return one_line(text, _MOST_OF_A_VALUE)
+    if isinstance(value, Mapping):
+        return f"{{{len(value)} keys}}"
+    return f"[{len(value)} items]" if isinstance(value, Sequence) else one_line(text, _MOST_OF_A_VALUE)
 
 
 def replay(session: Session, redact: Callable[[Any], Any] = lambda value: value) -> list[Block]:
@@ -379,10 +395,8 @@ def _answer(message: AssistantMessage, redact: Callable[[Any], Any]) -> Sequence
             blocks.append(Block("thinking", redact(part.thinking)))
         elif isinstance(part, ToolCall):
             args = redact(part.args or {"arguments": part.raw_args})
-            shown = next(iter(args.values())) if len(args) == 1 else ", ".join(f"{k}={v!r}" for k, v in args.items())
-            blocks.append(
-                Block("tool", head=f"{one_line(part.name, 80)} {one_line(str(shown), 300)}".rstrip(), args=args)
-            )
+            head = f"{one_line(part.name, 80)} {one_line(arguments_line(args), 300)}".rstrip()
+            blocks.append(Block("tool", head=head, args=args))
     if message.error:
         blocks.append(Block("error", redact(message.error)))
     return blocks

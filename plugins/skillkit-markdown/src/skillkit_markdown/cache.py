@@ -1,4 +1,4 @@
-"""Frontmatter that was parsed before, by its text: most starts meet no other, and need no YAML."""
+"""Front matter that was parsed before, by its text: most starts meet no other, and need no YAML."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["FrontMatterCache"]
 
 
 class FrontMatterCache:
-    """The parsed frontmatter of the files of one directory, kept in the cache file ``path``."""
+    """The parsed front matter of the files of one directory, kept in the cache file ``path``."""
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -6,7 +6,8 @@ project, ``commands`` in the user's configuration folder, ``~/.claude/commands``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -88,16 +89,35 @@ class MarkdownFile:
         """Return what of the front matter had to be mended, a line each."""
         return tuple(self._said(code) for code in self.front.diagnostics if code.partition(":")[0] in REPAIRS)
 
-    def require_whole(self) -> None:
-        """Raise unless every key of the front matter could be read.
+    def require_whole(self, keys: Collection[str] = ()) -> None:
+        """Raise unless some keys of the front matter could be read, or are not there.
 
         A file that restricts something by a key asks this: a key that is lost would permit.
 
+        Args:
+            keys: the keys; default: all of them.
+
         Raises:
-            Unusable: a key was lost, given twice, or cannot be told from the text.
+            Unusable: one of the keys was lost, given twice, or cannot be told from the text.
         """
-        if gone := lost(self.front.diagnostics):
-            raise Unusable(self._said(gone[0]))
+        for code in lost(self.front.diagnostics):
+            if not keys or self._may_hide(code, keys):
+                raise Unusable(self._said(code))
+
+    def _may_hide(self, code: str, keys: Collection[str]) -> bool:
+        """Return whether one of the keys may be in what a code says was lost."""
+        bare, _, key = code.partition(":")
+        if bare == "duplicate-key":
+            return key in keys
+        if bare == "yaml-value-dropped" and self.front.dropped:
+            return not self.front.dropped.keys().isdisjoint(keys)
+        if bare != "yaml-stray-lines":
+            return True
+        from .repair import stray_lines  # for what is wrong alone
+
+        named = re.compile(rf"^\W*(?:{'|'.join(keys)})\b|\b(?:{'|'.join(keys)})\W*[:=]", re.I)
+        strays = list(stray_lines(self.front.block or ""))
+        return not strays or any(above in keys or named.search(line) for above, line in strays)
 
     def _said(self, code: str) -> str:
         from .key_lines import FileLines  # for what is wrong alone

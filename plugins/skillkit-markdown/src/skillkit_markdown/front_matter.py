@@ -20,7 +20,7 @@ class FrontMatter:
         values: the keys, each scalar as text and null as ``None``; ``None``: there is no mapping.
         diagnostics: codes of what was noticed, some with ``:detail``, in the order they were found.
         duplicates: keys that were given twice; the last one counts.
-        dropped: keys whose value could not be read and was left out.
+        dropped: keys whose value could not be read and was left out, with its text.
         rejected: the file is no text, too large or empty.
     """
 
@@ -31,7 +31,7 @@ class FrontMatter:
         self.diagnostics, self.rejected = found.diagnostics, found.rejected
         self.values: Mapping[str, Any] | None = None
         self.duplicates: list[str] = []
-        self.dropped: list[str] = []
+        self.dropped: Mapping[str, str] = {}
 
     def natural(self) -> dict[str, Any]:
         """Return the keys with numbers, booleans and nulls as in JSON; empty where there are none."""

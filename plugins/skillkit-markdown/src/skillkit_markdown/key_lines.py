@@ -92,7 +92,7 @@ def lines_of_text(text: str, first: int = 1) -> KeyLine | None:
 
 
 def lines_of_block(block: str, first: int) -> tuple[KeyLine, list[tuple[int, str]]]:
-    """The keys of a frontmatter as the reader takes it, repairs included, and the values that do not parse with their lines."""
+    """The keys of a front matter as the reader takes it, repairs included, and the values that do not parse with their lines."""
     for text in (block, same_lines(block)):
         if (mark := lines_of_text(text, first)) is not None:
             return mark, []

@@ -1,15 +1,16 @@
-"""Frontmatter that YAML refuses: the repairs of SLP-1, rule C, in their order, each with its code."""
+"""Front matter that YAML refuses: the repairs of SLP-1, rule C, in their order, each with its code."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from .yaml_text import parse_text
 from .yaml_values import Parsed, TextYAMLError
 
-__all__ = ["CONFLICT", "FORBIDDEN", "INDENT_TABS", "KEY", "repair_block", "same_lines", "segments"]
+__all__ = ["CONFLICT", "FORBIDDEN", "INDENT_TABS", "KEY", "repair_block", "same_lines", "segments", "stray_lines"]
 
 MAX_CLOSERS = 4
 FORBIDDEN = re.compile("[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
@@ -65,6 +66,18 @@ def same_lines(block: str) -> str:
     return INDENT_TABS.sub(_spaces, block)
 
 
+def stray_lines(block: str) -> Iterator[tuple[str, str]]:
+    """Yield each line that belongs to no key, with the key above it (``""``: there is none)."""
+    found, _ = segments(block)
+    owned = {number + n: lines[0] for number, lines in found for n in range(len(lines))}
+    above = ""
+    for number, line in enumerate(block.split("\n")):
+        if number in owned:
+            above = owned[number].partition(":")[0].strip(" \t\"'")
+        elif line.strip() and line[0] != "#":
+            yield above, line
+
+
 def segments(block: str) -> tuple[list[tuple[int, list[str]]], int | None]:
     """The lines of each column-0 key with the number of the first, and the first line that belongs to none, from 0."""
     found: list[tuple[int, list[str]]] = []
@@ -95,7 +108,8 @@ def _by_key(block: str, diagnostics: list[str]) -> Parsed | None:
     for _, lines in found:
         parsed = _try("\n".join(lines)) or _mend(lines, codes)
         if parsed is None or not isinstance(parsed.value, dict):
-            merged.dropped.append(lines[0].partition(":")[0].strip(" \t\"'"))
+            key, _, text = "\n".join(lines).partition(":")
+            merged.dropped[key.strip(" \t\"'")] = text.strip()
             continue
         merged.aliases = merged.aliases or parsed.aliases
         merged.duplicates += parsed.duplicates

@@ -15,7 +15,7 @@ class Split:
     """A file cut in two.
 
     Attributes:
-        block: the text between the fences; ``None``: there is no frontmatter.
+        block: the text between the fences; ``None``: there is no front matter.
         body: the rest, stripped.
         diagnostics: codes of what was noticed.
         rejected: the file is no text, too large or empty.

@@ -34,7 +34,7 @@ class Parsed:
     def __init__(self) -> None:
         self.value: Any = None
         self.duplicates: list[str] = []
-        self.dropped: list[str] = []
+        self.dropped: dict[str, str] = {}
         self.aliases = False
         self.seen: set[int] | None = None
 

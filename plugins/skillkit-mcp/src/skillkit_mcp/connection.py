@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import mcp_types as types
 from mcp import Client, MCPError
+from mcp.client import session
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
@@ -49,8 +50,13 @@ _QUESTIONS = 20
 _RELIST = 1.0
 _STARTS = 4
 _STARTS_WITHIN = 60.0
-logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it logs a traceback for every odd message of a server
-logging.getLogger("client").setLevel(logging.CRITICAL)
+
+
+def _quiet_sdk() -> None:
+    """Keep the tracebacks of the SDK off the log, unless the application wants them: its logger ``client`` could be anybody's."""
+    session.logger = sdk = logging.getLogger("mcp")
+    if sdk.level == logging.NOTSET:
+        sdk.setLevel(logging.CRITICAL)
 
 
 class _Call:
@@ -255,6 +261,7 @@ class Connection:
             self._fail(ready, ended_by)
 
     async def _open(self, stack: AsyncExitStack) -> Client:
+        _quiet_sdk()
         server = self.server
         self._transport = self._http = None
         if server.command is not None:

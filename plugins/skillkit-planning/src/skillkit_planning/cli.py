@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plan"]
 
+_OPTIONS = ("show", "exec")  # meant as options, where at most one word follows
 _PIPED = {"--json", "--events", "-v", "--verbose"}  # options of ``run`` alone
 
 
@@ -51,6 +52,10 @@ def plan(ctx: click.Context, words: tuple[str, ...], execute: bool, show: bool, 
         raise UsageError("--exec and --show exclude each other")
     if session is not None and not (execute or show):
         raise UsageError("--from goes with --exec or --show", hint="--session ID goes on with a session")
+    if words and words[0] in _OPTIONS and sum(not word.startswith("-") for word in words) <= 2:
+        here = " --from ID" if len(words) > 1 else ""
+        hint = f'skillkit plan --{words[0]}{here}; a request stands in quotes: skillkit plan "{words[0]} ..."'
+        raise UsageError(f"{words[0]!r} alone is no request", hint=hint)
     if show:
         _print(asyncio.run(_found(host, session)), as_json="--json" in words)
         return

@@ -17,7 +17,6 @@ INFORMATION = frozenset(("compatibility", "display_name", "license", "metadata",
 """Fields that are shown and searched, and change nothing."""
 
 NO_EFFECT = {
-    "agent": "no plugin here offers agents for skills: the skill runs with the agent that uses it",
     "context_loader": "no plugin here loads context",
     "domains": "no plugin here routes by domains",
     "intents": "no plugin here routes by intents",

@@ -191,11 +191,23 @@ def overrides_of(host: Host, skill: Skill) -> Overrides:
             problems.append(
                 f"model {skill.model!r} is not known here: the run keeps its own (setting skills.model_aliases)"
             )
+    if skill.agent and skill.context != "fork":
+        problems.append("agent counts only for a run of its own (context: fork)")
+    elif skill.agent and _who_knows(host, skill.agent) is None:
+        problems.append(
+            f"agent {skill.agent!r} is defined nowhere (agents/{skill.agent}.md): the skill runs with the agent that uses it"
+        )
     limits = {k: v for k, v in skill.limits.items() if k in _LIMITS and isinstance(v, (int, float)) and v > 0}
     if unknown := [str(k) for k in skill.limits if k not in limits]:
         problems.append(f"limits: {', '.join(unknown)} cannot be used; known are {', '.join(_LIMITS)}")
     whole: dict[str, Any] = {k: v if k == "cost" else int(v) for k, v in limits.items()}
     return Overrides(model, _THINKING.get(skill.effort or ""), Limits(**whole) if whole else None, tuple(problems))
+
+
+def _who_knows(host: Host, name: str) -> Any:
+    """Return who can make an agent of that name, see the hook ``register_skill_agents``; ``None``: nobody."""
+    known = host.registry("skill_agents")
+    return next((one for one in map(known.get, known.list()) if name in one.names()), None)
 
 
 async def answered(agent: AgentRunner, skill: Skill, text: str) -> AgentResponse:
@@ -204,10 +216,12 @@ async def answered(agent: AgentRunner, skill: Skill, text: str) -> AgentResponse
     model = own.model if agent.config.model is None else None  # what a person chose stays
     settings = ModelSettings(thinking=own.thinking) if own.thinking else None
     async with _below(agent, AgentConfig(model=model, settings=settings, limits=own.limits), skill.name) as below:
+        if skill.agent and (known := _who_knows(agent.host, skill.agent)) is not None:
+            await known.become(below, agent, skill.agent)
         skills_of(below).activate(address_of(agent.host, skill))
         for other in companions(agent.host, skill):
             skills_of(below).activate(address_of(agent.host, other))
-        if current_parent() is None and model is None and agent.target is not None:
+        if current_parent() is None and below.config.model is None and agent.target is not None:
             below.set_adapter(agent.target.adapter)
         return await below.chat(text)
 

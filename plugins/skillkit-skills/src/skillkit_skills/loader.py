@@ -235,7 +235,7 @@ def load_folder(
             codex=carriers[1],
         )
     except RecursionError:
-        problems.append(SkillProblem("yaml-unparseable", "the frontmatter nests too deeply", "error", found.file))
+        problems.append(SkillProblem("yaml-unparseable", "the front matter nests too deeply", "error", found.file))
         return None
 
 

@@ -59,11 +59,19 @@ class Hooks:
         (``skillkit_skills.explaining``).
         """
 
+    @hookspec
+    def register_skill_agents(self, register: Callable[[Factory], None], host: Host, config: Any) -> None:
+        """Know the agents that a skill with ``context: fork`` names by ``agent``: ``register(Factory(name, create))``.
+
+        ``create(host)`` makes an object with ``names() -> Collection[str]``, and ``async become(below, agent, name) -> None``,
+        which gives the agent ``below`` of ``agent`` prompt, tools, model and limits of the agent ``name``.
+        """
+
 
 @hookimpl
 def register_hookspecs(add: Callable[..., Any]) -> None:
-    """Define ``filter_skill``, and the registries ``skill_commands`` and ``explanations`` with their hooks."""
-    add(Hooks, kinds={"skill_commands": Command, "explanations": Factory})
+    """Define ``filter_skill``, and the registries of commands, explanations and agents with their hooks."""
+    add(Hooks, kinds={"skill_commands": Command, "explanations": Factory, "skill_agents": Factory})
 
 
 @hookimpl

@@ -26,6 +26,7 @@ _READ = frozenset(
         "permissionMode", "sandbox",
     }
 )  # fmt: skip
+_RESTRICTING = ("tools", "disallowedTools", "model", "maxTurns", "permissionMode", "sandbox")
 MODES = ("read-only", "ask", "accept-edits")
 """Modes of permissions, the strictest first."""
 _MODES = {"plan": "read-only", "default": "ask", "acceptEdits": "accept-edits", **{mode: mode for mode in MODES}}
@@ -86,7 +87,7 @@ def _all(host: Host) -> Iterator[AgentFile]:
 
 
 def _read(file: MarkdownFile) -> AgentFile:
-    file.require_whole()  # a key that is lost could be the one that restricts the agent
+    file.require_whole(_RESTRICTING)  # lost, one of them would permit
     head = file.front.natural()
     name = str(head.get("name") or file.name)
     if not _NAME.match(name):
@@ -103,7 +104,8 @@ def _made(name: str, file: MarkdownFile, head: dict[str, Any]) -> AgentFile:
     problems = [*file.repairs()]
     if unread := sorted(str(key) for key in head if key not in _READ):
         problems.append(f"no effect here: {', '.join(unread)}")
-    if not head.get("description"):
+    description = head.get("description") or file.front.dropped.get("description")
+    if not description:
         problems.append("it has no description, so a model cannot know when to ask it")
     turns, model, mode = head.get("maxTurns"), head.get("model"), head.get("permissionMode")
     sandbox = head.get("sandbox")
@@ -126,7 +128,7 @@ def _made(name: str, file: MarkdownFile, head: dict[str, Any]) -> AgentFile:
         name=name,
         path=file.path,
         origin=file.origin,
-        description=" ".join(str(head.get("description") or "").split())[:1000],
+        description=" ".join(str(description or "").split())[:1000],
         prompt=file.front.body,
         tools=kept,
         # part of a tool cannot be taken away, so the whole tool is

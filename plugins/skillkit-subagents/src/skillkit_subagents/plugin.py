@@ -56,6 +56,12 @@ def register_slash_commands(register: Callable[[Any], None]) -> None:
 
 
 @hookimpl(optionalhook=True)
+def register_skill_agents(register: Callable[[Factory], None]) -> None:
+    """Lend the agents of files to skills that name one by ``agent``, where the plugin ``skills`` is there."""
+    register(Factory("files", "skillkit_subagents.spawning:SkillAgents"))
+
+
+@hookimpl(optionalhook=True)
 def register_permission_rules(register: Callable[[Factory], None]) -> None:
     """Add what an agent was given as its policy, where the plugin ``permissions`` is there."""
     register(Factory("subagents", _policies))
@@ -63,8 +69,6 @@ def register_permission_rules(register: Callable[[Factory], None]) -> None:
 
 def _policies(host: Host) -> Callable[[AgentRunner], Sequence[Any]]:
     def rules(agent: AgentRunner) -> Sequence[Any]:
-        if agent.parent is None:
-            return ()
         given = ((one, POLICIES.get(one)) for one in agent.ancestors())
         return [(f"policy of {one.events.agent_path[-1]}", policy) for one, policy in given if policy]
 

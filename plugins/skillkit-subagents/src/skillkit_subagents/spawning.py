@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,11 @@ from .offering import settings_of
 from .state import POLICIES, SANDBOXES, Settings
 
 if TYPE_CHECKING:
-    from skillkit_core import Answers, ApprovalDecision, Survey
+    from skillkit_core import Answers, ApprovalDecision, Host, Survey
     from skillkit_core.contracts.user_interface import NoticeLevel
     from skillkit_core.tools import ToolContext
 
-__all__ = ["spawn_agent"]
+__all__ = ["SkillAgents", "spawn_agent"]
 
 _ROLE = (
     "You work for another agent, which gave you the task. It reads only your last message, so put the whole answer there. "
@@ -137,11 +137,7 @@ async def _made(agent: AgentRunner, request: _Request, settings: Settings, below
     )
     session = below[0] if below else "new" if kept else None
     runner = AgentRunner(config, host=agent.host, session=session, name=request.name)
-    if request.policy:
-        POLICIES[runner] = request.policy
-    if request.sandboxes:
-        SANDBOXES[runner] = request.sandboxes
-        runner.configure(only_tools=request.only_tools & _held(runner, agent))
+    _restrict(runner, agent, request)
     identity = runner.events.agent_path[-1]
     if agent.ui is not None:
         runner.configure(ui=_AsksFor(identity, agent.ui))
@@ -160,6 +156,45 @@ async def _made(agent: AgentRunner, request: _Request, settings: Settings, below
     subagent = Subagent(runner, runner.events.agent_path, crew_of(runner), *about)
     subagent.resumed = bool(below)
     return subagent
+
+
+class SkillAgents:
+    """The agents of files for skills with ``context: fork`` and ``agent: NAME``."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def names(self) -> Collection[str]:
+        """Return the names of the agents that can be asked."""
+        return usable(self._host).keys()
+
+    async def become(self, below: AgentRunner, agent: AgentRunner, name: str) -> None:
+        """Give ``below``, which works for ``agent``, what the file of an agent says; what a skill says of model and limits stays.
+
+        Raises:
+            ToolError: nothing here holds the agent to what its file restricts.
+        """
+        request = _request(agent, {"task": "", "agent": name}, settings_of(agent.host))
+        file, given = request.file, below.config
+        assert file is not None
+        only = request.only_tools if given.only_tools is None else request.only_tools & given.only_tools
+        limits = request.limits.lowered(given.limits) if given.limits is not None else request.limits
+        skills = tuple(one for one in file.skills if one in agent.host.skills)
+        below.configure(system_prompt=f"{file.prompt}\n\n{_ROLE}", only_tools=only, limits=limits, skills=skills)
+        _restrict(below, agent, request)
+        if file.model is not None and given.model is None and agent.config.model is None:
+            wanted = settings_of(agent.host).model_aliases.get(file.model, file.model)
+            if agent.host.models.has(wanted):
+                below.configure(model=wanted)
+
+
+def _restrict(runner: AgentRunner, agent: AgentRunner, request: _Request) -> None:
+    """Hold a new agent to the policy and the sandboxes of a request."""
+    if request.policy:
+        POLICIES[runner] = request.policy
+    if request.sandboxes:
+        SANDBOXES[runner] = request.sandboxes
+        runner.configure(only_tools=frozenset(runner.config.only_tools or ()) & _held(runner, agent))
 
 
 def _held(runner: AgentRunner, agent: AgentRunner) -> frozenset[str]:

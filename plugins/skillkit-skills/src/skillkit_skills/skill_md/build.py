@@ -257,7 +257,7 @@ def _name_ok(name: str) -> bool:
 
 
 def _name(name: str, dir_name: str, codes: list[str]) -> str:
-    """The frontmatter's name, unless it could be taken for an address (``source:name``, ``name@plugin``) or a path."""
+    """The front matter's name, unless it could be taken for an address (``source:name``, ``name@plugin``) or a path."""
     if not _name_ok(name):
         codes.append("name-reserved-character")
         name = dir_name

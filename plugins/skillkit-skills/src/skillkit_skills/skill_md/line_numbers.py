@@ -139,7 +139,7 @@ class _Skill:
             found = whole.find(key) if key is not None else None
         return found.line if found is not None else None
 
-    # --- the frontmatter, as SkillKit's and other hosts' keys ------------------------------------------------------
+    # --- the front matter, as SkillKit's and other hosts' keys ------------------------------------------------------
 
     def _roots(self) -> Iterator[tuple[str, KeyLine]]:
         """The blocks that may hold SkillKit's keys, the one that counts first."""

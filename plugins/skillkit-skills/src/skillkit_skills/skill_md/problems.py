@@ -59,7 +59,7 @@ _TEXTS = {
     "description-not-string": "the description is not text: write one sentence or more",
     "description-too-long": "the description is longer than 1024 characters",
     "file-name-case": "the file must be called SKILL.md: other hosts do not find it",
-    "frontmatter-empty": "the frontmatter is empty: write name and description",
+    "frontmatter-empty": "the front matter is empty: write name and description",
     "gating-outside-metadata": "{0!r} at the top level is not enforced: put it below metadata.skillkit",
     "hooks-untrusted": "hooks are ignored, because this source is not trusted",
     "install-refused": "an installer of the kind {0!r} is refused: give a known kind, and a plain word or https address",

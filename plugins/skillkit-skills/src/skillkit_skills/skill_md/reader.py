@@ -50,9 +50,9 @@ class ReadSkill:
     Attributes:
         status: ``ok``, ``repaired`` (something had to be mended), ``unlisted`` (no description: only people may call
             it), ``rejected`` (no skill).
-        values: the frontmatter; every scalar is text, null is ``None``. ``None``: there is none.
+        values: the front matter; every scalar is text, null is ``None``. ``None``: there is none.
         fields: what the fields mean; ``None`` for a file that could not be decoded.
-        body: the Markdown after the frontmatter, stripped.
+        body: the Markdown after the front matter, stripped.
         diagnostics: codes, some with ``:detail``, in the order they were found.
         duplicates: keys that were given twice.
         dropped: keys whose value could not be read and was left out.
@@ -81,10 +81,10 @@ def read(data: bytes, dir_name: str, parse_block: Callable[[str], Parsed] | None
         status = "unlisted"
     elif not REPAIRS.isdisjoint(diagnostics):
         status = "repaired"
-    return ReadSkill(status, found.values, fields, found.body, diagnostics, found.duplicates, found.dropped)
+    return ReadSkill(status, found.values, fields, found.body, diagnostics, found.duplicates, list(found.dropped))
 
 
-# --- the fields of its frontmatter, read forgivingly (rule D) ----------------------------------------------------------
+# --- the fields of its front matter, read forgivingly (rule D) ----------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -182,7 +182,7 @@ def normal_os(names: list[str], diagnostics: list[str] | None = None) -> list[st
 
 
 def read_fields(values: Mapping[str, Any], block: str, dir_name: str, diagnostics: list[str]) -> Fields:
-    """Read ``values``, the parsed frontmatter; ``block`` is its text."""
+    """Read ``values``, the parsed front matter; ``block`` is its text."""
     if " #" in block:
         diagnostics += (f"yaml-comment-truncates:{m[1]}" for m in re.finditer(_COMMENT, block))
     name, name_source = _name(values.get("name"), dir_name, diagnostics)

@@ -59,7 +59,7 @@ class SkillLoaderConformance:
                 "good": _skill("good", "Good."),
                 "empty": "",
                 "broken": "---\nname: [unclosed\n---\nbody\n",
-                "nameless": "---\ndescription: no frontmatter end\n",
+                "nameless": "---\ndescription: no front matter end\n",
             },
         )
         loaded = loader.load(source)
