@@ -42,7 +42,7 @@ def test_a_restricted_request_is_answered_as_it_is_restricted(files, skillkit_cl
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("how many people are not from Oslo in people.csv", ['"not"', "the columns are name, age, city"]),
+        ("how many people are not from Oslo in people.csv", ['"not"']),
         ("list the open orders in data.json", ['"open"', "orders[?status=='open']"]),
         ("which orders in data.json are open", ['"open"', "orders[?status=='open']"]),
         ("total price of apples and pears in sales.csv", ['"name"', "the columns are name, price, region"]),

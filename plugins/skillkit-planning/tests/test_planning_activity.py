@@ -129,10 +129,11 @@ async def test_agents_that_were_asked_in_a_plan_change_nothing_after_it(agent_wi
         await slash(agent, "/plan")
         await agent.chat("go")
         await slash(agent, "/exec")
+        ended = []
+        agent.events.observe(lambda event: event.agent_path[1:] and ended.append(event.outcome == "ok"), ["tool_execution_end"])
         go.set()
         await asyncio.wait([one.task for _, one in subagents_of(agent)])
-        below = [one.runner for _, one in subagents_of(agent)]
-        assert [[r.is_error for r in results(one)][-3:] for one in below] == [[True] * 3] * 2
+        assert ended == [True, *[False] * 6]
         assert own.used == [] and not (skillkit_home.cwd / "evil.txt").exists()
         assert (skillkit_home.cwd / PLAN).read_text() == "1. deploy" and activity_of(agent) == "execute"
 

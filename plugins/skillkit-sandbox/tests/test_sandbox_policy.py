@@ -81,7 +81,7 @@ def host_of(tmp_path, monkeypatch):
             plugins=[("bash", skillkit_bash.plugin), ("sandbox", skillkit_sandbox.plugin)], discover=False, cwd=tmp_path / "work",
             environ={"SKILLKIT_HOME": str(tmp_path), "HOME": str(tmp_path)},
         )  # fmt: skip
-        monkeypatch.setattr(type(host.plan), "trusted", True)
+        monkeypatch.setattr(type(host.plan), "withheld", [])
         return host
 
     return make

@@ -201,13 +201,12 @@ def offered_tools(agent: AgentRunner) -> tuple[Tool, ...]:
     state = policy.kept if rules is policy.rules else agent.state("permissions")
     registry = agent.host.tools
     key = (registry.version, rules)
-    if state.get("offered_for") != key:
-        state["offered_for"] = key
-        state["offered"] = tuple(
-            _opened(tool) for tool in registry.items() if isinstance(tool, Tool) and _named(tool, rules)
-        )
-    found: tuple[Tool, ...] = state["offered"]
-    return found
+    kept = state.get("offered")
+    if kept is None or kept[0] != key:  # set at once: agents of several threads share it
+        found = tuple(_opened(tool) for tool in registry.items() if isinstance(tool, Tool) and _named(tool, rules))
+        kept = state["offered"] = (key, found)
+    offered: tuple[Tool, ...] = kept[1]
+    return offered
 
 
 def denied_tools(agent: AgentRunner) -> Mapping[str, str]:
@@ -218,7 +217,8 @@ def denied_tools(agent: AgentRunner) -> Mapping[str, str]:
     key = (agent.toolbox.offered, agent.host.tools.version, rules.deny)
     if not rules.deny:
         return {}
-    if state.get("denied_for") != key:
+    kept = state.get("denied")
+    if kept is None or kept[0] != key:
         names = {
             tool.name
             for tool in (*agent.toolbox.offered, *(t for t in agent.host.tools.items() if isinstance(t, Tool)))
@@ -229,8 +229,8 @@ def denied_tools(agent: AgentRunner) -> Mapping[str, str]:
             )
             for name in sorted(names)
         }
-        state["denied_for"], state["denied"] = key, {name: reason for name, reason in found.items() if reason}
-    denied: Mapping[str, str] = state["denied"]
+        kept = state["denied"] = (key, {name: reason for name, reason in found.items() if reason})
+    denied: Mapping[str, str] = kept[1]
     return denied
 
 
