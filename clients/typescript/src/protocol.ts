@@ -933,6 +933,7 @@ export interface UsageEvent {
   purpose?: string;
   request?: string;
   tool_name?: string;
+  estimated?: boolean;
 }
 
 /** An event that a plugin defines, or a later version. */

@@ -313,7 +313,7 @@ def test_what_is_safe_to_run_twice_is_run_again_after_a_crash(desk):
 
 # --- at a terminal ------------------------------------------------------------------------------------------------
 
-LATER = b"[l]ater: "
+LATER = b"[l]ater, [w]hy not: "
 
 
 def test_a_person_puts_one_call_off_and_decides_about_it_later(desk):
@@ -350,7 +350,7 @@ def noting(desk, args, **options):
 @pytest.mark.parametrize("columns", [80, 100])
 def test_long_arguments_are_shown_head_and_tail_and_as_a_whole_on_request(desk, columns):
     args = {"path": "notes.txt", "text": "HEAD" + "x" * 5_000 + "MIDDLE" + "y" * 5_000 + "TAIL", "mode": "append"}
-    steps = [(b"[y]es, [N]o, [a]lways, [s]how all, [l]ater: ", b"s\n"), (b"[y]es, [N]o, [a]lways, [l]ater: ", b"y\n")]
+    steps = [(b"[y]es, [N]o, [a]lways, [s]how all, [l]ater, [w]hy not: ", b"s\n"), (b"[y]es, [N]o, [a]lways, [l]ater, [w]hy not: ", b"y\n")]
     seen, noted = noting(desk, args, steps=steps, columns=columns)
     assert noted == args
     first, _, rest = seen.partition("[s]how all")
