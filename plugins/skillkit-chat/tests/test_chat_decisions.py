@@ -350,7 +350,7 @@ def noting(desk, args, **options):
 @pytest.mark.parametrize("columns", [80, 100])
 def test_long_arguments_are_shown_head_and_tail_and_as_a_whole_on_request(desk, columns):
     args = {"path": "notes.txt", "text": "HEAD" + "x" * 5_000 + "MIDDLE" + "y" * 5_000 + "TAIL", "mode": "append"}
-    steps = [(b"[y]es, [N]o, [a]lways, [s]how all, [l]ater, [w]hy not: ", b"s\n"), (b"[y]es, [N]o, [a]lways, [l]ater, [w]hy not: ", b"y\n")]
+    steps = [(b"[y]es, [N]o, [a]lways, [s]how all, " + LATER, b"s\n"), (b"[y]es, [N]o, [a]lways, " + LATER, b"y\n")]
     seen, noted = noting(desk, args, steps=steps, columns=columns)
     assert noted == args
     first, _, rest = seen.partition("[s]how all")

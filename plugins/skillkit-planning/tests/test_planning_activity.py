@@ -130,7 +130,9 @@ async def test_agents_that_were_asked_in_a_plan_change_nothing_after_it(agent_wi
         await agent.chat("go")
         await slash(agent, "/exec")
         ended = []
-        agent.events.observe(lambda event: event.agent_path[1:] and ended.append(event.outcome == "ok"), ["tool_execution_end"])
+        agent.events.observe(
+            lambda event: event.agent_path[1:] and ended.append(event.outcome == "ok"), ["tool_execution_end"]
+        )
         go.set()
         await asyncio.wait([one.task for _, one in subagents_of(agent)])
         assert ended == [True, *[False] * 6]

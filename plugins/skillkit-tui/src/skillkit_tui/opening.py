@@ -22,7 +22,7 @@ def _greeting(agent: AgentRunner) -> str:
     from skillkit_core.cli.output import short_path
 
     host, model = agent.host, Books(agent).model
-    trust = "trusted" if host.trusted else "not trusted"
+    trust = "not trusted" if host.withheld is None else "trusted, but for what changed" if host.withheld else "trusted"
     where = f"SkillKit {__version__} in {short_path(str(host.cwd))}, {trust}"
     return f"{where}\n{model} · /help: keys and commands · Ctrl-C: interrupt"
 
