@@ -325,7 +325,7 @@ class _Judge:
 
     def _is_inside(self, word: Word) -> bool:
         """Return whether a file that is written is in the project, and in no folder that decides what runs."""
-        from .paths import PROTECTED
+        from .paths import decides_what_runs
 
         if not word.known or word.glob or self.lost:
             return False
@@ -333,7 +333,8 @@ class _Judge:
             found = [p for cwd in self.cwds for p in places(word.text, self.request.place, cwd)]
         except Unclear:
             return False
-        return all(inside(p, self.request.place.roots) and not PROTECTED & set(p.casefold().split("/")) for p in found)
+        place = self.request.place
+        return all(inside(p, place.roots) and not decides_what_runs(p, place) for p in found)
 
     def _file(self, word: Word, *, writes: bool, deep: bool = False) -> Decision:
         """Decide a file of a command, wherever the command may find itself."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from .paths import PROTECTED, Place, Unclear, below, inside, matches, places
+from .paths import Place, Unclear, below, decides_what_runs, inside, matches, places
 from .request import Decision, Mode
 from .rules import Rule, Rules
 
@@ -63,8 +63,8 @@ def decide_file(
         return Decision("ask", f"{path} is outside the project", offer=_offer(found, place, writes))
     if not writes:
         return Decision("allow", "it is inside the project")
-    if any(PROTECTED & set(p.casefold().split("/")) for p in found):
-        return Decision("ask", f"{path} is in a folder that decides what runs")
+    if any(decides_what_runs(p, place) for p in found):
+        return Decision("ask", f"{path} decides what programs run later")
     if mode == "accept-edits":
         return Decision("allow", "the mode accepts edits in the project")
     return Decision("ask", f"no rule covers changing {path}", offer=_offer(found, place, writes))

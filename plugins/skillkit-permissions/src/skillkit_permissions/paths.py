@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from os.path import isabs, join, normpath, realpath
 
+from skillkit_core.contracts.runtime import PROTECTED
+
 __all__ = [
-    "PROTECTED",
     "Place",
     "Unclear",
     "below",
+    "decides_what_runs",
     "folded",
     "inside",
     "matches",
@@ -23,7 +25,8 @@ __all__ = [
     "split_pattern",
 ]
 
-PROTECTED = frozenset({".git", ".skillkit"})
+# all of git's own folder, where nobody edits by hand
+_PROTECTED = tuple(f"/{folder}/" for folder in (".git", *PROTECTED))
 _MOST_FILES = 5_000
 
 
@@ -92,6 +95,13 @@ def places(path: str, place: Place, cwd: str | None = None) -> frozenset[str]:
 def inside(path: str, folders: Sequence[str]) -> bool:
     """Return whether an absolute path is one of the folders or below one."""
     return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
+
+
+def decides_what_runs(path: str, place: Place) -> bool:
+    """Return whether an absolute path is one of those, at any depth, that programs obey later: hooks, settings, start files."""
+    below_root = path[len(place.root) :] if inside(path, (place.root,)) else path
+    text = f"/{folded(below_root).strip('/')}/"
+    return any(one in text for one in _PROTECTED)
 
 
 def matches(pattern: str, path: str, place: Place, *, approves: bool) -> bool:

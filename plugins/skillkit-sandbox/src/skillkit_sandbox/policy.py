@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from skillkit_core.contracts.runtime import PROTECTED
 from skillkit_core.errors import ConfigError
 
 __all__ = ["BUILT_IN", "Limits", "SandboxPolicy", "load_policy"]
@@ -17,11 +18,8 @@ __all__ = ["BUILT_IN", "Limits", "SandboxPolicy", "load_policy"]
 Network = Literal["off", "proxy", "on"]
 _ORDER: tuple[Network, ...] = ("off", "proxy", "on")
 ENV = ("HOME", "LANG", "LANGUAGE", "LC_*", "LOGNAME", "PATH", "SHELL", "TERM", "TZ", "USER")
-# what programs of the host obey when they meet it in a project
-PROTECT = (
-    ".git/hooks", ".git/config", ".git/config.worktree", ".git/info/attributes", ".git/modules",
-    ".skillkit?", ".mcp.json?", ".claude?", ".vscode?", ".idea?", ".envrc?", ".husky?", ".pre-commit-config.yaml?",
-)  # fmt: skip
+# a place for each of git's cannot come into being either; a placeholder of every other would be in the way
+PROTECT = tuple(path if path.startswith(".git/") else f"{path}?" for path in PROTECTED)
 _SECRETS = (
     "~/.ssh", "~/.gnupg", "~/.aws", "~/.azure", "~/.kube", "~/.docker", "~/.netrc", "~/.git-credentials", "~/.npmrc", "~/.pypirc",
     "~/.password-store", "~/.config/gcloud", "~/.config/gh", "~/.config/skillkit/config.yaml", "~/.local/share/skillkit",
