@@ -117,6 +117,17 @@ if method == "tools/call":
     await client.host.aclose()
 
 
+async def test_the_value_of_a_named_variable_is_redacted_whatever_it_is_called_and_wherever_it_is_put(
+    connect, odd_server
+):
+    server = odd_server('if method == "tools/call": reply(text(" ".join(sys.argv[1:]))); return')
+    server["args"] = [*server["args"], "--dsn=${PLACE}", "${HOME}"]
+    environ = {"PLACE": "pg://u:sesame@db", "HOME": "/home/a", "PATH": "/usr/bin:/bin"}
+    client = connect({"odd": server}, settings={"mcp.variables": ["PLACE"]}, environ=environ)
+    assert (await client.call("mcp__odd__ok")).text == "--dsn=*** /home/a"
+    await client.host.aclose()
+
+
 async def test_variables_come_from_a_list_and_what_is_missing_is_said(connect, odd_server):
     code = 'if method == "tools/call": reply(text(json.dumps(dict(os.environ)))); return'
     server = odd_server(code, env={"TOKEN": "Bearer ${GIVEN}", "WHERE": "${HOME}", "ELSE": "${NONE:-else}"})

@@ -207,7 +207,10 @@ async def server_of(host: Host, one: Configured) -> Server:
 
     async def variable(name: str) -> str | None:
         if name in config.variables:
-            return await host.find_secret(name)
+            value = await host.find_secret(name)
+            # whoever names a variable for servers does not want it in sessions, whatever it is called
+            host.remember_secret(value or "")
+            return value
         return host.environ.get(name) if name in _HARMLESS or name.startswith("LC_") else None
 
     async def fill(text: str) -> str:
