@@ -62,10 +62,6 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _is_int(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 class _Names(dict[str, Any]):
     """The names of a module. The public names of the package stand in for those that the module imports for type checkers."""
 
@@ -91,7 +87,7 @@ def _annotation(cls: Any, name: str) -> Any:
 _PLAIN: Mapping[Any, _Rule] = {
     Any: (lambda value: True, "anything"),
     bool: (lambda value: isinstance(value, bool), "a bool"),
-    int: (_is_int, "an int"),
+    int: (lambda value: isinstance(value, int) and not isinstance(value, bool), "an int"),
     float: (is_number, "a number"),
     NoneType: (lambda value: value is None, "None"),
 }

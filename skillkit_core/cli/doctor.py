@@ -12,31 +12,14 @@ import click
 
 from .. import __version__
 from ..errors import SkillKitError
-from ..host.plan import unknown_plugin
 from ..host.registry import named
 from ..settings.config import odd_variables
 from .config import section_models
 from .output import echo, json_option, print_json, short_path, style, wrap
+from .plugins import unknown_plugins
 
 if TYPE_CHECKING:
     from ..host.manager import Host
-
-
-def _check_names(host: Host) -> None:
-    """Look up every name in the settings, also those that only a later run would use. Raise for an unknown one."""
-    for key, registry in (
-        ("provider", host.adapters),
-        ("runtime", host.runtimes),
-        ("compactor", host.compactors),
-        ("session.store", host.session_stores),
-        ("tools.executor", host.executors),
-    ):
-        named(host.config, key, registry)
-    known = {*host.plugins, *(decision.name for decision in host.decisions)}
-    for key in ("plugins.enabled", "plugins.disabled", "plugins.required"):
-        for name in host.config.get(key) or ():
-            if name not in known:
-                raise unknown_plugin(name, known, str(host.config.origin(key, name)))
 
 
 def _checks(host: Host) -> list[dict[str, Any]]:
@@ -53,7 +36,16 @@ def _checks(host: Host) -> list[dict[str, Any]]:
 
     def configuration() -> str:
         host.check_config()
-        _check_names(host)
+        for key, registry in (
+            ("provider", host.adapters),
+            ("runtime", host.runtimes),
+            ("compactor", host.compactors),
+            ("session.store", host.session_stores),
+            ("tools.executor", host.executors),
+        ):
+            named(host.config, key, registry)  # also what only a later run would use
+        for unknown in unknown_plugins(host):
+            raise unknown
         for _, model in section_models(host):
             getattr(model, "doctor", lambda host: None)(host)
         return f"settings that differ from the defaults: {sum(o != 'default' for *_, o in host.config.values())}"

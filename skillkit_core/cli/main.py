@@ -230,7 +230,9 @@ def root(ctx: click.Context, /, **options: Any) -> None:
 def run(argv: Sequence[str]) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     debug = "--debug" in argv or bool(os.environ.get("SKILLKIT_DEBUG"))
-    _open_streams()
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # the caller closed it, and writing is no error
+            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 - lives as long as the process
     try:
         code = _invoke(list(argv))
         sys.stdout.flush()
@@ -271,13 +273,6 @@ def _invoke(argv: list[str]) -> Any:
         return root.main(args=argv, prog_name="skillkit")
     with root.make_context("skillkit", argv, terminal_width=min(MAX_WIDTH, columns())) as ctx:
         return root.invoke(ctx)
-
-
-def _open_streams() -> None:
-    """Open the null device for the standard streams that the caller closed, so that writing is no error."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 - lives as long as the process
 
 
 def _click_error(error: click.ClickException) -> int:

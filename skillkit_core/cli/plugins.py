@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import UnknownName, close_matches
+from ..host.plan import unknown_plugin
 from .output import echo, fields, json_option, print_json, short_path, style, table, warning
 
 if TYPE_CHECKING:
@@ -114,6 +116,8 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
     """
     host: Host = ctx.obj.host
     host.collect_all()
+    for unknown in unknown_plugins(host):
+        host.note(unknown.name, str(unknown), stage="config")
     _note_unknown_tools(host)
     errors = [p for p in host.problems if p.severity == "error"]
     if as_json:
@@ -123,6 +127,21 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
     else:
         report(host, tracebacks=ctx.obj.debug)
     ctx.exit(1 if errors else 0)
+
+
+def unknown_plugins(host: Host) -> Iterator[UnknownName]:
+    """Yield an error for each plugin that the settings name and nobody installed; a section's name is not its plugin's."""
+    known = {*host.plugins, *(decision.name for decision in host.decisions)}
+    sections = {entry.name: entry.source for entry in host.registry("config").entries()}
+    keys = ("plugins.enabled", "plugins.disabled", "plugins.required")
+    named = [(str(host.config.origin(key, name)), name) for key in keys for name in host.config.get(key) or ()]
+    found = host.distribution  # of what it lists others are told where it is read
+    named += [(found.path, name) for name in found.plugins if name in sections] if found is not None else []
+    for origin, name in named:
+        if name not in known:
+            owner = sections.get(name)
+            hint = f"{name!r} is a section of the plugin {owner!r}: write {owner}" if owner else None
+            yield unknown_plugin(name, known, origin, hint)
 
 
 def _note_unknown_tools(host: Host) -> None:

@@ -8,7 +8,7 @@ from os.path import abspath, commonpath, dirname, isfile, join, realpath
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from ..errors import ConfigError, Diagnostic, UnknownName, UsageError
-from ..settings.config import Config, Layer, environment_layer, flag_layer
+from ..settings.config import Config, Layer, environment_layer, flag_layer, split_list
 from ..settings.documents import read_document
 from ..settings.paths import platform_paths
 from ..settings.trust import PROJECT_CONFIG, Trust
@@ -71,9 +71,9 @@ class Decision(NamedTuple):
         return self.entry.name
 
 
-def unknown_plugin(name: str, known: Iterable[str], origin: str) -> UnknownName:
+def unknown_plugin(name: str, known: Iterable[str], origin: str, hint: str | None = None) -> UnknownName:
     """Return the error for a plugin that ``origin`` names and nobody installed."""
-    error = UnknownName("plugin", name, known)
+    error = UnknownName("plugin", name, known, hint=hint)
     error.where = origin
     return error
 
@@ -318,7 +318,7 @@ class Plan:
         only, only_origin = given.only, given.only_origin
         variable = self._environ.get("SKILLKIT_PLUGINS")
         if only is None and variable:
-            only, only_origin = _split(variable), "SKILLKIT_PLUGINS"
+            only, only_origin = tuple(split_list(variable)), "SKILLKIT_PLUGINS"
         enable, disable = dict(given.enable), dict(given.disable)
         for key, into in (("plugins.enabled", enable), ("plugins.disabled", disable)):
             for name in self._names(key):
@@ -332,7 +332,7 @@ class Plan:
         if value is None:
             return ()
         if isinstance(value, str):
-            return _split(value)
+            value = split_list(value)
         wrong = [v for v in value if not isinstance(v, str)] if isinstance(value, (list, tuple)) else [value]
         if wrong:
             hint = "put it in quotes" if isinstance(wrong[0], (bool, int, float)) else None
@@ -349,27 +349,15 @@ class Plan:
             message, where = f"distribution {found.name!r} lists it, but it is not installed", "discovery"
             out += [Diagnostic(n, where, message, f"pip install skillkit-{n}") for n in self._missing]
         for decision in self.decisions:
-            if decision.duplicate_of is not None:
-                out.append(_duplicate(decision.entry, decision.duplicate_of))
+            if (other := decision.duplicate_of) is not None:
+                entry = decision.entry
+                said = f"two distributions offer this plugin name: {other.distribution} {other.version} counts, "
+                said += f"{entry.distribution} {entry.version} does not"
+                way_out = f"uninstall one of them: pip uninstall {entry.distribution}"
+                out.append(Diagnostic(entry.name, "discovery", said, way_out, entry.distribution, entry.version))
         return out
 
 
 def _spellings(path: str) -> set[str]:
     """Return a path as it is said, and where it leads."""
     return {abspath(path), realpath(path)}
-
-
-def _split(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-def _duplicate(entry: EntryPoint, other: EntryPoint) -> Diagnostic:
-    return Diagnostic(
-        entry.name,
-        "discovery",
-        f"two distributions offer this plugin name: {other.distribution} {other.version} counts, "
-        f"{entry.distribution} {entry.version} does not",
-        f"uninstall one of them: pip uninstall {entry.distribution}",
-        entry.distribution,
-        entry.version,
-    )

@@ -45,7 +45,7 @@ class Layer(NamedTuple):
 
 
 class _Variable(str):
-    """The text of an environment variable. A setting that is a list takes the text as a list with commas."""
+    """The text of an environment variable. A setting that is a list takes the text as JSON, or as a list with commas."""
 
     __slots__ = ()
 
@@ -53,7 +53,7 @@ class _Variable(str):
 def environment_layer(environ: Mapping[str, str], sections: Iterable[str] = ()) -> Layer:
     """Return the layer of environment variables: ``SKILLKIT_BASH__TIMEOUT=5`` sets ``bash.timeout``.
 
-    A list is written with commas, the dash of a section's name as an underscore. An empty variable counts as not set.
+    A list is written with commas or as JSON, the dash of a section's name as an underscore. An empty variable counts as not set.
     Variables that are no setting (``SKILLKIT_HOME``, ``SKILLKIT_PLUGINS``) are left out.
 
     Args:
@@ -211,7 +211,9 @@ class Config:
             for layer in self.layers:
                 data = _merge(data, layer.data)
                 names = _get(layer.data, _REQUIRED)
-                required += _split(names) if isinstance(names, _Variable) else names if isinstance(names, list) else ()
+                required += (
+                    split_list(names) if isinstance(names, _Variable) else names if isinstance(names, list) else ()
+                )
             given = _get(data, _REQUIRED)
             if required and (given is _ABSENT or given is None or isinstance(given, (list, _Variable))):
                 plugins = data.get("plugins") or {}
@@ -446,7 +448,13 @@ def _rooted(value: Any, base: str) -> Any:
     return join(base, expanduser(value)) if isinstance(value, str) and value else value
 
 
-def _split(text: str) -> list[str]:
+def split_list(text: str) -> list[Any]:
+    """Return the items of a list in a variable: JSON, or texts with commas between them."""
+    if text.lstrip().startswith("["):
+        import json
+
+        with suppress(ValueError):
+            return list(json.loads(text))
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
@@ -462,7 +470,7 @@ def _prepared(model: Any, given: Mapping[str, Any], base: Callable[[str], str]) 
     for name, info in model.model_fields.items():
         value = out.get(name)
         if isinstance(value, _Variable) and _is_list(info.annotation):
-            value = out[name] = _split(value)
+            value = out[name] = split_list(value)
         if value is not None and _is_path(info.annotation):
             out[name] = _rooted(value, base(name))
         elif hasattr(info.annotation, "model_fields"):
