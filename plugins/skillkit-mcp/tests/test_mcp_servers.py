@@ -128,6 +128,25 @@ async def test_the_value_of_a_named_variable_is_redacted_whatever_it_is_called_a
     await client.host.aclose()
 
 
+@pytest.mark.parametrize(
+    "server",
+    [
+        {"command": "sh", "args": ["-c", "echo dsn=$1 >&2; exit 1", "x", "${PLACE}"]},
+        {"command": "/nowhere/${PLACE}"},
+        {"command": "sh", "cwd": "/nowhere/${PLACE}"},
+        {"url": "http://127.0.0.1:1/${PLACE}", "headers": {"X-${PLACE}": "a"}},
+    ],
+)
+async def test_what_a_server_says_when_it_cannot_be_used_holds_no_value_of_a_variable(connect, server):
+    person = Listens()
+    environ = {"PLACE": "sesame-open-x", "PATH": "/usr/bin:/bin"}
+    client = connect({"odd": server}, ui=person, settings={"mcp.variables": ["PLACE"]}, environ=environ)
+    await client.tools()
+    told = [text for text, _ in person.told]
+    assert told and not any("sesame" in text for text in (*told, *problems(client.host)))
+    await client.host.aclose()
+
+
 async def test_variables_come_from_a_list_and_what_is_missing_is_said(connect, odd_server):
     code = 'if method == "tools/call": reply(text(json.dumps(dict(os.environ)))); return'
     server = odd_server(code, env={"TOKEN": "Bearer ${GIVEN}", "WHERE": "${HOME}", "ELSE": "${NONE:-else}"})

@@ -315,7 +315,7 @@ class Connection:
             parts.append(said)
         elif self.messages.noise and self.messages.log:
             parts.append(f"it wrote what is no message: {self.messages.log[-1]}")
-        return "; ".join(dict.fromkeys(parts)) or "the connection ended"
+        return self.server.redact("; ".join(dict.fromkeys(parts))) or "the connection ended"
 
     # --- lists --------------------------------------------------------------------------------------------------
 
@@ -445,7 +445,7 @@ class Connection:
                     continue
                 if error.code == types.CONNECTION_CLOSED and self._transport is not None:
                     await self._transport.settled()
-                raise ToolError(f"{name}: {what} failed: {self._error_text(error)}") from None
+                raise ToolError(f"{name}: {what} failed: {self.server.redact(self._error_text(error))}") from None
             except ValidationError as error:
                 first = error.errors(include_url=False, include_input=False)[0]
                 where = ".".join(str(part) for part in first["loc"][-4:])
@@ -454,7 +454,7 @@ class Connection:
             except SkillKitError:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever the SDK raises is this request's failure
-                raise ToolError(f"{name}: {what} failed: {_flat(error)}") from None
+                raise ToolError(f"{name}: {what} failed: {self.server.redact(_flat(error))}") from None
         raise AssertionError("unreachable")
 
     def _error_text(self, error: MCPError) -> str:

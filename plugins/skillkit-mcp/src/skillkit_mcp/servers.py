@@ -63,7 +63,7 @@ class Configured:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that can be started: variables are filled in, limits are known."""
+    """A server that can be started: variables are filled in, limits are known; ``redact`` takes secrets out of what it says."""
 
     name: str
     short: str
@@ -78,6 +78,7 @@ class Server:
     call_timeout: float
     max_message: int
     max_tools: int
+    redact: Callable[[str], str] = field(repr=False)
 
     def offers(self, tool: str) -> bool:
         """Return whether the filters let a tool through."""
@@ -207,10 +208,7 @@ async def server_of(host: Host, one: Configured) -> Server:
 
     async def variable(name: str) -> str | None:
         if name in config.variables:
-            value = await host.find_secret(name)
-            # whoever names a variable for servers does not want it in sessions, whatever it is called
-            host.remember_secret(value or "")
-            return value
+            return await host.find_secret(name)
         return host.environ.get(name) if name in _HARMLESS or name.startswith("LC_") else None
 
     async def fill(text: str) -> str:
@@ -243,6 +241,7 @@ async def server_of(host: Host, one: Configured) -> Server:
         said.call_timeout or config.call_timeout,
         config.max_message,
         config.max_tools,
+        host.redact,
     )
 
 
