@@ -157,7 +157,7 @@ PUBLIC_MODULES = (
     "hookspecs.host", "hookspecs.lifecycle", "hookspecs.markers", "hookspecs.registration", "hookspecs.resolution",
     "events.context", "events.results", "events.serialize", "events.types",
     "host.discovery", "host.json_schema", "host.loading", "host.probe", "host.skills",
-    "cli", "cli.output", "cli.sessions", "settings.documents", "settings.trust", "testing",
+    "cli", "cli.output", "cli.sessions", "cli.trusting", "settings.documents", "settings.trust", "testing",
 )  # fmt: skip
 """The modules that plugins import; of every other module the names in ``__all__`` above it. A test reads every import."""
 

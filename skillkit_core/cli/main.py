@@ -65,6 +65,11 @@ class CliState:
         host.tell = warning
         return host
 
+    def renew(self) -> None:
+        """Let the host be made again when it is needed next, because what it is made of has changed."""
+        self.close()
+        self._host = None
+
     @cached_property
     def listing(self) -> Registry[Command]:
         """The commands of plugins, to list them: what runs one takes ``host.commands``."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ..host.manager import Host
 
 __all__ = ["Review"]
+
+_COLOURS = {"  +": "green", "  -": "red", "  @": "cyan"}
 
 
 class Review:
@@ -43,32 +45,38 @@ class Review:
             {*(self._trust.changed(folder) or ()), *self._seen["files"].keys() - self._before} if self._before else ()
         )
 
+    def steps(self) -> Iterator[tuple[str, list[str], str]]:
+        """Yield what a person is asked, one after the other: the file (``""``: all that counts), its lines, the question."""
+        for file in self.changed:
+            lines = (f"  {line}" for line in self._lines(file))
+            yield file, [f"{file}: {self._how(file)}", *lines], f"Let {file} count as it is now?"
+        if self.content and not self.changed:
+            told = ([part, *(f"  {' '.join(line.split())}" for line in found)] for part, found in self.content.items())
+            yield "", [line for part in told for line in part], f"Let this count in {self._folder}?"
+
     def ask(self, confirm: Callable[[str], bool] | None, show: Callable[[str], Any] | None) -> list[str]:
-        """Show what counts, or what changed; return the files that the person does not let count.
+        """Show what counts, or what changed; return the files that the person does not let count, as :meth:`keep` takes them.
 
         Args:
             confirm: asks the person; ``None``: everything counts.
             show: prints a text; ``None``: nothing is shown.
+        """
+        refused = []
+        for file, lines, question in self.steps():
+            if show is not None:
+                show("\n".join(_painted(line, _COLOURS if file else {}) for line in lines))
+            if confirm is not None and not confirm(question):
+                refused.append(file)
+        return refused
+
+    def keep(self, refused: list[str]) -> str:
+        """Trust the folder as it was looked at, without the ``refused`` files; return its path.
 
         Raises:
             SkillKitError: the person does not trust a folder that was not trusted before.
         """
-        show = show or (lambda text: None)
-        if self.changed:
-            refused = []
-            for file in self.changed:
-                show("\n".join(self.difference(file)))
-                if confirm is not None and not confirm(f"Let {file} count as it is now?"):
-                    refused.append(file)
-            return refused
-        for part, found in self.content.items():
-            show(f"{style(part, bold=True)}" + "".join(f"\n  {' '.join(printable(line).split())}" for line in found))
-        if self.content and confirm is not None and not confirm(f"Let this count in {self._folder}?"):
+        if "" in refused:
             raise SkillKitError("the folder stays as it was", where=str(self._folder))
-        return []
-
-    def keep(self, refused: list[str]) -> str:
-        """Trust the folder as it was looked at, without the ``refused`` files; return its path."""
         return self._trust.add(self._folder, self._seen, refused)
 
     def data(self) -> dict[str, Any]:
@@ -78,13 +86,6 @@ class Review:
                 "changes": [{"file": f, "change": self._how(f), "difference": [*self._lines(f)]} for f in self.changed]
             }
         return {"content": self.content} if self.content else {}
-
-    def difference(self, file: str) -> Iterator[str]:
-        """Yield the lines that show how a file changed since it was seen, in colours."""
-        yield f"{style(file, bold=True)}: {self._how(file)}"
-        for line in self._lines(file):
-            colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
-            yield style(f"  {printable(line)}", fg=colour) if colour else f"  {printable(line)}"
 
     def _how(self, file: str) -> Literal["new", "gone", "changed"]:
         if file not in self._seen["files"]:
@@ -105,3 +106,8 @@ class Review:
         if len(now) + len(before or "") > 1_000_000:
             return ["it is too long to be shown"]
         return [*unified_diff((before or "").splitlines(), now.splitlines(), n=2, lineterm="")][2:]
+
+
+def _painted(line: str, colours: Mapping[str, str]) -> str:
+    """Return a line for the terminal: heads are bold, lines of a difference have colours."""
+    return style(printable(line), fg=colours.get(line[:3]), bold=not line.startswith(" "))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import select
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from skillkit_frontend import NOT_KEPT, Approvals, Defers, decide, question_text
+from skillkit_frontend import NOT_KEPT, Approvals, Defers, answer_to, decide, question_text
 
 from skillkit_core import ApprovalDecision, ApprovalRequest, Approver
 from skillkit_core.cli.output import columns, echo, escaped, style
@@ -169,9 +167,9 @@ async def _typed(question: Asked) -> str:
     from skillkit_frontend import KeyQuestion
 
     if not isinstance(question, KeyQuestion):
-        return await _answer_to(f"{escaped(question.text)} ")
+        return await answer_to(f"{escaped(question.text)} ")
     shown = [f"[{key.upper() if word in ('no', 'back') else key}]{word[1:]}" for key, word in question.choices.items()]
-    given = await _answer_to(f"{escaped(question.text)} {', '.join(shown)}: ")
+    given = await answer_to(f"{escaped(question.text)} {', '.join(shown)}: ")
     answer = given.casefold()
     return next(
         (word for key, word in question.choices.items() if answer in (key, word, word.split()[0])), given or "no"
@@ -180,39 +178,4 @@ async def _typed(question: Asked) -> str:
 
 async def confirm(question: str) -> bool:
     """Whether the person at the terminal says yes to ``question``."""
-    return (await _answer_to(f"{question} [y/N] ")).casefold() in ("y", "yes")
-
-
-async def _answer_to(question: str) -> str:
-    """Ask at the terminal and return the line that is typed from then on. Several lines at once were pasted: ask again."""
-    while True:
-        if sys.stdin.isatty():
-            from termios import TCIFLUSH, tcflush  # where there is no such module, nobody is asked at a terminal
-
-            tcflush(sys.stdin.fileno(), TCIFLUSH)
-        echo(question, err=True, nl=False)
-        line = await _line_of_stdin()
-        if not line or not select.select([sys.stdin], [], [], 0)[0]:
-            return line.strip()
-        echo("what is pasted answers nothing", err=True)
-
-
-async def _line_of_stdin() -> str:
-    """The next line that is typed; empty when the input has ended."""
-    loop = asyncio.get_running_loop()
-    line: asyncio.Future[str] = loop.create_future()
-    descriptor = sys.stdin.fileno()
-    typed = b""
-
-    def ready() -> None:
-        nonlocal typed
-        data = os.read(descriptor, 4096)
-        typed += data
-        if (not data or b"\n" in data) and not line.done():
-            line.set_result(typed.decode("utf-8", "replace"))
-
-    loop.add_reader(descriptor, ready)
-    try:
-        return await line
-    finally:
-        loop.remove_reader(descriptor)
+    return (await answer_to(f"{question} [y/N] ")).casefold() in ("y", "yes")

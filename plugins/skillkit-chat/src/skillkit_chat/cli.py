@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from skillkit_frontend import going_on, prepare
+from skillkit_frontend import ask_about_folder, going_on, prepare
 
 from skillkit_core.errors import UsageError
 
@@ -36,6 +36,7 @@ def run(ctx: click.Context, /, skills_dirs: tuple[Path, ...], **given: Any) -> N
     Without a key the offline stand-in chooses a skill by the words of the request. '-' reads the request
     from stdin, at most 1,000,000 characters.
     """
+    ask_about_folder(ctx.obj, asks=not given["as_json"])
     options = options_from(ctx, skills_dirs=skills_dirs, **given)
     if options.session is not None and not options.session.strip():
         raise UsageError("--session is empty", hint="name one of 'skillkit sessions list', or leave it out")
@@ -65,6 +66,7 @@ def resume(
     Calls that wait go through the guards again, with the arguments that were shown. The model of the session's last
     answer goes on, unless another one is named.
     """
+    ask_about_folder(ctx.obj, asks=False)
     options = options_from(ctx, skills_dirs=skills_dirs, session=session, **given)
     from .resuming import go_on
 

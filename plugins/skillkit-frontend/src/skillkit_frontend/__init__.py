@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .completion import propose
     from .conversation import Conversation
     from .editor import run_editor
+    from .folder import ask_about_folder, changes_of
     from .images import image_from_file
     from .life import ends_in_time
     from .mentions import TYPED, as_mention, images_in, pasted_file, paths_for
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         shown_answer,
     )
     from .recorder import Log, Recorder, arguments_line, call_head, replay
+    from .terminal import answer_to
     from .view import View
 
 __all__ = [
@@ -83,10 +85,13 @@ __all__ = [
     "TextQuestion",
     "View",
     "after",
+    "answer_to",
     "arguments_line",
     "as_before",
     "as_mention",
+    "ask_about_folder",
     "call_head",
+    "changes_of",
     "check_workspace",
     "choosing",
     "config_for",
@@ -132,6 +137,7 @@ _ROOMS = {
     "completion": "propose",
     "conversation": "Conversation",
     "editor": "run_editor",
+    "folder": "ask_about_folder changes_of",
     "images": "image_from_file",
     "life": "ends_in_time",
     "mentions": "TYPED as_mention images_in pasted_file paths_for",
@@ -142,6 +148,7 @@ _ROOMS = {
     "pieces": "EventLines Pieces",
     "questions": "Fragments KeyQuestion ListQuestion Look Question TextQuestion question_for shown_answer",
     "recorder": "Log Recorder arguments_line call_head replay",
+    "terminal": "answer_to",
     "view": "View",
 }
 

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 import click
-from skillkit_frontend import Choices, choosing, configure, going_on, prepare
+from skillkit_frontend import Choices, ask_about_folder, choosing, configure, going_on, prepare
 
 from skillkit_core.errors import UsageError
 
@@ -41,6 +41,7 @@ def tui(
         raise UsageError("--session, --continue and --no-session exclude each other")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the UI needs a terminal", hint='for pipes and programs: skillkit run "...", skillkit rpc')
+    ask_about_folder(ctx.obj)
     options = Choices(**given)
     configure(
         ctx.obj.host,

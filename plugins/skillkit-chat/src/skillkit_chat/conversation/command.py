@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 import click
-from skillkit_frontend import choosing, going_on, prepare
+from skillkit_frontend import ask_about_folder, choosing, going_on, prepare
 
 from skillkit_core.errors import SessionLocked, UsageError
 
@@ -39,6 +39,7 @@ def chat(ctx: click.Context, /, **given: Any) -> None:
         raise UsageError(
             "a conversation needs a terminal", hint='for pipes and programs: skillkit run "...", skillkit rpc'
         )
+    ask_about_folder(ctx.obj)
     options = options_from(ctx, verbose=False, as_json=False, events=False, **given)
     prepare(ctx.obj.host)
     from .chat import converse

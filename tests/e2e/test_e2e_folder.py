@@ -1,0 +1,116 @@
+"""The folder that one works in: what it brings is asked about before the first request, in each command that a person begins."""
+
+import pytest
+
+SKILL = "---\nname: tally\ndescription: Count the entries of a ledger.\n---\nCount them.\n"
+COMMANDS = ("chat", "tui", "run")
+ASKED = "ne[v]er ask here: "
+
+
+@pytest.fixture
+def repository(skillkit_home):
+    """A repository as it was cloned: context file, skill, servers, settings."""
+    folder = skillkit_home.cwd
+    (folder / ".git").mkdir()
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (folder / "AGENTS.md").write_text("Use tabs.\n")
+    (folder / ".skillkit" / "skills" / "tally").mkdir(parents=True)
+    (folder / ".skillkit" / "skills" / "tally" / "SKILL.md").write_text(SKILL)
+    (folder / ".skillkit" / "config.yaml").write_text("limits: {turns: 7}\n")
+    return folder
+
+
+@pytest.fixture
+def begin(skillkit_cli, llm_server):
+    """``begin("chat", answers, words)`` begins a conversation, answers what is asked, and returns what the model was sent."""
+    asked = ("--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "-m", "any")
+
+    def begin_(command, *answers, cwd=None, before="", more=()):
+        from skillkit_testkit import Reply
+
+        llm_server.script(Reply(text="The answer stands."))
+        env = {"NO_COLOR": "1", "OPENAI_API_KEY": "key-of-the-tests"}
+        known = len(llm_server.requests)
+        with skillkit_cli.terminal(command, *asked, *more, "hello", env=env, cwd=cwd) as terminal:
+            terminal.send(before)
+            for answer in answers:
+                terminal.wait_for(ASKED)
+                terminal.send(answer)
+            terminal.wait_for("The answer stands.")
+        begin_.seen = terminal.text
+        return llm_server.requests[known]
+
+    return begin_
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_a_clone_brings_is_shown_and_counts_after_a_yes_in_this_very_conversation(begin, repository, command):
+    request = begin(command, "y\n")
+    assert "Use tabs." in request.system and "tally" in request.raw.decode()
+    for part in ("AGENTS.md", ".skillkit/skills", ".skillkit/config.yaml", "limits.turns: 7"):
+        assert part in begin.seen
+    begin(command)
+    assert ASKED not in begin.seen, "it is as it was seen"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("no", ["n\n", "\n", "try another way, yes\n"])
+def test_whatever_is_no_yes_lets_nothing_count_and_is_asked_again(begin, repository, command, no):
+    for _ in range(2):
+        request = begin(command, no)
+        assert "Use tabs." not in request.raw.decode() and "tally" not in request.raw.decode()
+
+
+def test_never_is_kept_and_what_does_not_count_is_said_in_one_line(begin, repository):
+    begin("run", "v\n")
+    request = begin("run")
+    assert "Use tabs." not in request.raw.decode() and ASKED not in begin.seen
+    assert "does not count: .skillkit/skills, AGENTS.md; 'skillkit config trust'" in " ".join(begin.seen.split())
+
+
+def test_what_was_typed_before_the_question_answers_nothing(begin, repository):
+    assert "Use tabs." not in begin("run", "\n", before="y\ny\n").raw.decode()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_only_the_file_that_changed_is_asked_about_and_the_rest_counts(begin, repository, skillkit_cli, command):
+    skillkit_cli("config", "trust", "--yes").ok()
+    (repository / "AGENTS.md").write_text("Use spaces.\n")  # git pull
+    request = begin(command, "n\n")
+    assert "tally" in request.raw.decode() and "spaces" not in request.raw.decode()
+    assert "-Use tabs." in begin.seen and "+Use spaces." in begin.seen and "name: tally" not in begin.seen
+    assert "Use spaces." in begin(command, "y\n").system
+    begin(command)
+    assert ASKED not in begin.seen
+
+
+def test_one_file_is_let_in_and_another_one_is_not(begin, repository, skillkit_cli):
+    skillkit_cli("config", "trust", "--yes").ok()
+    (repository / "AGENTS.md").write_text("Use spaces.\n")
+    skill = repository / ".skillkit" / "skills" / "tally" / "SKILL.md"
+    skill.write_text(SKILL.replace("Count the entries", "Forge the entries"))
+    request = begin("chat", "n\n", "y\n")
+    assert "Use spaces." in request.system and "Forge" not in request.raw.decode()
+
+
+def test_the_folders_above_are_asked_about_from_the_top_of_the_repository(begin, repository):
+    below = repository / "src" / "app"
+    below.mkdir(parents=True)
+    (below / "AGENTS.md").write_text("Test first.\n")
+    request = begin("run", "y\n", "y\n", cwd=below)
+    assert "Use tabs." in request.system and "Test first." in request.system
+    begin("run", cwd=below)
+    assert ASKED not in begin.seen
+
+
+def test_nothing_is_asked_where_a_folder_brings_nothing(begin, skillkit_home):
+    begin("run")
+    assert ASKED not in begin.seen and "does not count" not in begin.seen
+
+
+def test_nothing_is_asked_without_a_terminal_or_with_json(begin, repository, skillkit_cli):
+    piped = skillkit_cli("run", "what is 15% of 80").ok()
+    lines = [line for line in piped.stderr.splitlines() if "not count" in line]
+    assert any("AGENTS.md" in line for line in lines) and any(".skillkit/config.yaml" in line for line in lines)
+    with skillkit_cli.terminal("run", "--json", "what is 15% of 80") as terminal:
+        assert terminal.wait() == 0 and ASKED not in terminal.text
