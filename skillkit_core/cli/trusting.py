@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -64,7 +64,11 @@ class Review:
         refused = []
         for file, lines, question in self.steps():
             if show is not None:
-                show("\n".join(_painted(line, _COLOURS if file else {}) for line in lines))
+                colours = [
+                    _COLOURS.get(line[:3]) if file else None for line in lines
+                ]  # heads, which are bold, have none
+                painted = zip(map(printable, lines), colours, strict=True)
+                show("\n".join(style(line, fg=colour, bold=line[:1] != " ") for line, colour in painted))
             if confirm is not None and not confirm(question):
                 refused.append(file)
         return refused
@@ -81,11 +85,8 @@ class Review:
 
     def data(self) -> dict[str, Any]:
         """Return what is shown as JSON: ``content`` of a folder, or ``changes`` since it was trusted."""
-        if self.changed:
-            return {
-                "changes": [{"file": f, "change": self._how(f), "difference": [*self._lines(f)]} for f in self.changed]
-            }
-        return {"content": self.content} if self.content else {}
+        changes = [{"file": f, "change": self._how(f), "difference": self._lines(f)} for f in self.changed]
+        return {"changes": changes} if changes else {"content": self.content} if self.content else {}
 
     def _how(self, file: str) -> Literal["new", "gone", "changed"]:
         if file not in self._seen["files"]:
@@ -106,8 +107,3 @@ class Review:
         if len(now) + len(before or "") > 1_000_000:
             return ["it is too long to be shown"]
         return [*unified_diff((before or "").splitlines(), now.splitlines(), n=2, lineterm="")][2:]
-
-
-def _painted(line: str, colours: Mapping[str, str]) -> str:
-    """Return a line for the terminal: heads are bold, lines of a difference have colours."""
-    return style(printable(line), fg=colours.get(line[:3]), bold=not line.startswith(" "))

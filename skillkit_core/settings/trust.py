@@ -13,8 +13,6 @@ from ..errors import ConfigError
 from .documents import open_regular
 
 PROJECT_CONFIG = join(".skillkit", "config.yaml")
-
-
 MOST_KEPT = 256 * 1024
 """Most bytes of a file whose text is kept, so that a difference can be shown."""
 
