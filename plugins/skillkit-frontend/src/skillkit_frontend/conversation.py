@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillkit_commands import Edit, Invocation, Prompt, SlashCommands
 
-from skillkit_core import NoActiveRun, RunAborted, SkillKitError, UsageError
+from skillkit_core import AbortSignal, NoActiveRun, RunAborted, SkillKitError, UsageError
 from skillkit_core.cli.output import shorten
 
 from .approvals import Defers
@@ -22,6 +22,7 @@ from .options import Approvals
 from .person import Person
 from .questions import KeyQuestion
 from .recorder import Recorder
+from .shell import command_in, run_line
 
 if TYPE_CHECKING:
     from skillkit_core import AgentResponse, AgentRunner
@@ -68,6 +69,7 @@ class Conversation:
         self.books = Books(agent)
         self.person = Person(agent, self.record, view.ask, later=kept)
         self._work: asyncio.Task[None] | None = None
+        self._line: AbortSignal | None = None  # ends the shell line that goes on
         self._tasks: set[asyncio.Task[None]] = set()
         self._next: list[str] = []  # said when what goes on now is over
         self._interrupted = self._leaving = self._moved = False
@@ -112,6 +114,7 @@ class Conversation:
         if self._work is not None and self.person.leave():
             await asyncio.wait([self._work], timeout=SUSPENDING)
         self.agent.abort("the person left")
+        self._stop_line()
         for task in (*self._tasks, *([self._work] if self._work else [])):
             if task is not asyncio.current_task():
                 with contextlib.suppress(asyncio.CancelledError, SkillKitError):
@@ -129,7 +132,7 @@ class Conversation:
         self.spawn(self._enter(text))
 
     async def enter(self, text: str, *, typed: bool = True) -> None:
-        """Do what a text means: a command, or words for the model, which are said now, or into the run that goes on.
+        """Do what a text means: a command, a shell line, or words for the model, said now or into the run that goes on.
 
         Args:
             typed: a person typed the text, and gets it back into the line where it cannot be done.
@@ -140,7 +143,10 @@ class Conversation:
         if self._view.own(text):
             return
         invocation = self.commands.match(text)
-        if invocation is None:
+        if (command := command_in(text)) is not None:
+            self._may_run_line()
+            self._begin(self._run_line(text, command, typed))
+        elif invocation is None:
             await self._say(text)
         elif not self.busy:
             self._begin(self._run_command(text, invocation, typed))
@@ -180,7 +186,7 @@ class Conversation:
         unsaid = self.agent.abort("interrupted by the person")
         waiting, self._next = self._next, []  # what is entered from now on is said when this is over
         self._view.put_back([*(queued.get(item.id, item.text) for item in unsaid), *waiting])
-        if not self.agent.running and self._work is not None:
+        if not self._stop_line() and not self.agent.running and self._work is not None:
             self._work.cancel()
         return True
 
@@ -258,6 +264,29 @@ class Conversation:
             await self._ask(answer.text, said=text, back=[text] if typed else [])
         elif isinstance(answer, Edit):
             await self._edit(answer)
+
+    def _may_run_line(self) -> None:
+        """Refuse a shell line where the model could not read it next."""
+        if self.busy:
+            raise UsageError("a shell line has to wait for the end of what goes on", hint="interrupt it")
+        if self.agent.suspension is not None:
+            raise UsageError("a shell line has to wait for the calls that wait for a decision", hint="decide them")
+
+    async def _run_line(self, text: str, command: str, typed: bool) -> None:
+        self._line = AbortSignal()
+        try:
+            await run_line(self.agent, self.record, command, self._line)
+        except SkillKitError as error:
+            self._wrong(error)
+            self._view.put_back([text] if typed else [])
+        finally:
+            self._line = None
+
+    def _stop_line(self) -> bool:
+        """End the shell line that goes on; return whether there is one."""
+        if self._line is not None:
+            self._line.abort("stopped by the person")
+        return self._line is not None
 
     async def _edit(self, edit: Edit) -> None:
         """Open the person's editor on a file, and say what the command makes of it."""

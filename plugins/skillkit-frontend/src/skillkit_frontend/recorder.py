@@ -19,6 +19,7 @@ from skillkit_core.messages import (
 
 from .blocks import About, Block, one_line
 from .pieces import Pieces
+from .shell import shown_line
 
 if TYPE_CHECKING:
     from skillkit_core import AgentMessage, AgentRunner, Session
@@ -403,7 +404,9 @@ def _answer(message: AssistantMessage, redact: Callable[[Any], Any]) -> Sequence
 
 
 def _custom(message: CustomMessage) -> Iterable[Block]:
-    if message.text.strip():
+    if (line := shown_line(message)) is not None:
+        yield line
+    elif message.text.strip():
         yield Block("note", message.text, about="message")
 
 

@@ -50,6 +50,7 @@ OWN = {"help": "Show commands and keys.", "clear": "Clear the screen.", "quit": 
 KEYS = (
     ("Enter", "send; while a run goes on: say it to the model as soon as it reads again"),
     ("Alt-Enter, Ctrl-J, \\ Enter", "a new line"),
+    ("!command", "run a shell line; the model reads its output with the next message"),
     ("Alt-Up", "take back what waits for the model, to change it"),
     ("Tab", "complete /commands, their arguments, and files after @; images that are named so are sent"),
     ("Up, Down, Ctrl-R", "what was typed before; look for it"),

@@ -25,6 +25,7 @@ FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 TICK = 0.1
 _TAIL = 5  # lines of a running tool's output
 _THOUGHT = 3  # lines of thinking
+_WHOLE = 100  # lines at the beginning, and at the end, of the output of a person's own command
 _KEPT = 4_000  # characters of a running tool's output that are looked at
 _PREVIEW = 40  # lines of a preview; of a longer one head and tail are shown
 _RECALLED = 6  # messages of a session that goes on
@@ -65,10 +66,11 @@ class Progress:
         blocks, width = self.record.main.blocks, self._screen.width
         said = [block for block in blocks if block.kind in ("user", "text")]
         last = said[-_RECALLED:]
-        if last:
+        first = blocks.index(last[0]) if len(last) < len(said) else 0
+        if blocks:
             more = f"; the last {len(last)} of {len(said)} messages" if len(last) < len(said) else ""
             self._screen.print(Text(), note(f"session {session_id}{more}"))
-        for block in blocks[blocks.index(last[0]) :] if last else ():
+        for block in blocks[first:]:
             if block.kind == "tool":
                 self._screen.print(_cut(Text.assemble(_mark(block), block.summary(width)), width - 1))
             if block.kind not in ("user", "text"):
@@ -134,7 +136,9 @@ class Progress:
         self._running.pop(id(block), None)
         result = (f"  {block.result}" if block.result else "", "dim" if block.good else "red")
         head = _cut(Text.assemble(_mark(block), who, block.head, result), self._screen.width - 1)
-        self._screen.print(Text(), head, *(fold(block.text, self._screen.width) if block.text.strip() else ()))
+        head_tail = (_WHOLE, _WHOLE) if block.open else (2, 3)  # open: a person's own command
+        shown = fold(block.text, self._screen.width, *head_tail) if block.text.strip() else ()
+        self._screen.print(Text(), head, *shown)
 
     def _show_asked(self, block: Block, who: str) -> None:
         """Print what is asked about, then the answer: of a call what would run, of a survey each answer."""
