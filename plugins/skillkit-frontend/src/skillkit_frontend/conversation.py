@@ -275,7 +275,7 @@ class Conversation:
     async def _run_line(self, text: str, command: str, typed: bool) -> None:
         self._line = AbortSignal()
         try:
-            await run_line(self.agent, self.record, command, self._line)
+            await run_line(self.agent, self.record.put, command, self._line)
         except SkillKitError as error:
             self._wrong(error)
             self._view.put_back([text] if typed else [])

@@ -6,6 +6,7 @@ would ask is answered: the person who would be asked has typed the line.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core import AbortSignal, UsageError
@@ -17,8 +18,6 @@ from .pieces import Pieces
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, ExecutionResult
-
-    from .recorder import Recorder
 
 __all__ = ["SHELL_LINE", "command_in", "run_line", "shown_line"]
 
@@ -32,8 +31,8 @@ def command_in(text: str) -> str | None:
     return text[1:].strip() or None if text.startswith("!") else None
 
 
-async def run_line(agent: AgentRunner, record: Recorder, command: str, signal: AbortSignal) -> None:
-    """Run a command in the folder of the agent, show it, and keep it with its output for the next request.
+async def run_line(agent: AgentRunner, put: Callable[[Block], Block], command: str, signal: AbortSignal) -> None:
+    """Run a command in the folder of the agent, show it with ``put``, and keep it with its output for the next request.
 
     Raises:
         SkillKitError: there is no runtime, a guard denies the command, or the command does not start.
@@ -43,7 +42,7 @@ async def run_line(agent: AgentRunner, record: Recorder, command: str, signal: A
     session = await agent.open()
     await _pass_guards(agent, command)
     most = getattr(host.config.section("bash", None), "max_output", _KEPT)
-    block = record.put(Block("tool", head=host.redact(f"! {command}"), done=False))
+    block = put(Block("tool", head=host.redact(f"! {command}"), done=False))
     block.open = True
     pieces = Pieces(host.secrets)
 
@@ -51,7 +50,7 @@ async def run_line(agent: AgentRunner, record: Recorder, command: str, signal: A
         block.add(pieces.add(stream, text))
         if len(block.text) > 2 * most:
             block.text = block.text[-most:]
-        record.put(block)
+        put(block)
 
     try:
         result = await runtime.execute(
@@ -75,7 +74,7 @@ async def run_line(agent: AgentRunner, record: Recorder, command: str, signal: A
     await session.append_message(message)
     block.text = host.redact(told)
     block.end(good=result.ok, result="" if result.ok else _ended(result))
-    record.put(block)
+    put(block)
 
 
 async def _pass_guards(agent: AgentRunner, command: str) -> None:
