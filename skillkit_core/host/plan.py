@@ -153,7 +153,8 @@ class Plan:
         cwd: the workspace.
         environ: environment variables.
         sections: returns the configuration sections that plugins declare. Called when the configuration is validated.
-        silent: returns the names of the plugins that do not run. Called then too.
+        installed: returns the installed plugins, and of each why nobody asked it for its section. Called then, too.
+        tell: called with a line for the person.
     """
 
     def __init__(

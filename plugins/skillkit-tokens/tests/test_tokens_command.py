@@ -52,6 +52,19 @@ def test_a_text_is_counted_for_a_model(skillkit_cli, tmp_path):
     assert f"about {found['estimate']} tokens (±5% in half of the cases)" in said
 
 
+def test_media_and_models_of_no_known_family_are_guesses(skillkit_cli, tmp_path):
+    (tmp_path / "note.txt").write_text("The quick brown fox.")
+    (tmp_path / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * 8 + (9).to_bytes(4) * 2)
+    for file, model, why in (
+        ("note.txt", "acme-9", "the tokenizer of this model is not known"),
+        ("dot.png", "openai/gpt-4o", "media are counted by their size alone"),
+    ):
+        found = skillkit_cli("tokens", "count", str(tmp_path / file), "--model", model, "--json").ok().json
+        assert found["margin"] is None and found["guess"] == f"a guess: {why}"
+        said = skillkit_cli("tokens", "count", str(tmp_path / file), "--model", model).ok().stdout
+        assert f"tokens (a guess: {why})" in " ".join(said.split()) and "±" not in said
+
+
 def test_a_file_that_is_no_text_is_refused_in_a_line(skillkit_cli, tmp_path):
     (tmp_path / "x.bin").write_bytes(b"\xff\xfe\x00")
     failed = skillkit_cli("tokens", "count", str(tmp_path / "x.bin"), "--model", "gpt-4o")

@@ -66,6 +66,8 @@ def show(ctx: click.Context, as_json: bool = False, text: bool = False) -> None:
         table(["section", "from", "bytes", "tokens", ""], rows, right=(2, 3))
         if found["margin"] is not None:
             echo(f"Tokens are estimates, ±{found['margin']:.0%} in half of the cases.")
+        else:
+            echo("Tokens are guesses: the tokenizer of the model is not known.")
     else:
         echo("The system prompt is empty.")
     if text:

@@ -59,12 +59,12 @@ def count(
     if as_json:
         print_json(found)
         return
-    margin = "" if found["margin"] is None else f" (±{found['margin']:.0%} in half of the cases)"
+    margin = f" ({found['guess']})" if found["guess"] else f" (±{found['margin']:.0%} in half of the cases)"
     fields(
         [
             ("model", found["model"]),
             ("family", found["family"]),
-            ("estimate", f"about {found['estimate']:,} tokens{margin}"),
+            ("guess" if found["guess"] else "estimate", f"about {found['estimate']:,} tokens{margin}"),
             *([("exact", f"{found['exact']:,} tokens, counted by {found['provider']}")] if exact else []),
         ]
     )
@@ -107,12 +107,17 @@ def _estimated(host: Host, config: AgentConfig, block: Block) -> dict[str, Any]:
 
 def _told(host: Host, model: ModelDefinition, block: Block) -> dict[str, Any]:
     estimator = estimator_for(host, model)
+    media = isinstance(block, ImageBlock | DocumentBlock)
+    guess = "a guess: media are counted by their size alone" if media else None
+    if estimator.margin is None:
+        guess = "a guess: the tokenizer of this model is not known"
     return {
         "model": model.id,
         "provider": model.provider,
         "family": families.family_of(model.id, model.provider, model.api),
         "estimate": estimator.prompt("", ()) + estimator.message(UserMessage(content=(block,))),
-        "margin": estimator.margin,
+        "margin": None if guess else estimator.margin,
+        "guess": guess,
         "exact": None,
     }
 

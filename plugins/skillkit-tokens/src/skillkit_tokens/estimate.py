@@ -31,7 +31,8 @@ class Estimate:
 
     Attributes:
         family: the row of the table of weights.
-        margin: the relative error of half of the estimates for unseen requests to this tokenizer.
+        margin: the relative error of half of the estimates for unseen requests to this tokenizer; ``None``: the tokenizer is
+            not known, and the estimate is a guess.
     """
 
     def __init__(self, model: ModelDefinition) -> None:
@@ -41,7 +42,10 @@ class Estimate:
         self._pieces = named(self._weights)
         errors = table()["error"]
         measured = errors.get(f"family {tokenizer_of(model.id, model.provider, model.api)}", errors["all"])
-        self.margin: float = max(measured["median"], errors["all"]["median"])  # few rows say little of a family
+        known = self.family != OTHER
+        self.margin: float | None = (
+            max(measured["median"], errors["all"]["median"]) if known else None
+        )  # few rows say little
 
     def text(self, text: str) -> int:
         """Return the tokens of a text alone."""
