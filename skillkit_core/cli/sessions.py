@@ -14,20 +14,17 @@ _LOOKED_AT = 20  # sessions at first: a listing of all takes longer
 
 
 async def latest_session(store: SessionStore, folder: Path | None = None) -> str | None:
-    """Return the id of the session that a person talked in last, in ``folder`` if there was one.
+    """Return the id of the session that a person talked in last, in ``folder`` or anywhere.
 
     Broken ones are passed over, and named on stderr.
     """
-    elsewhere: str | None = None
     for known, limit in ((0, _LOOKED_AT), (_LOOKED_AT, None)):
         for row in (await store.list(limit=limit))[known:]:
             if row.get("error"):
                 warning(f"session {row['id']} is not taken for the latest: {row['error']}")
-            elif row.get("messages", 1) and not row.get("nested"):
-                if folder is None or row.get("cwd") == str(folder):
-                    return str(row["id"])
-                elsewhere = elsewhere or str(row["id"])
-    return elsewhere
+            elif row.get("messages", 1) and not row.get("nested") and folder in (None, Path(row.get("cwd") or "")):
+                return str(row["id"])
+    return None
 
 
 def typed_options(ctx: click.Context, without: Container[str] = ()) -> Iterator[str]:

@@ -114,3 +114,47 @@ def test_nothing_is_asked_without_a_terminal_or_with_json(begin, repository, ski
     assert any("AGENTS.md" in line for line in lines) and any(".skillkit/config.yaml" in line for line in lines)
     with skillkit_cli.terminal("run", "--json", "what is 15% of 80") as terminal:
         assert terminal.wait() == 0 and ASKED not in terminal.text
+
+
+# --- sessions of this folder, and of others ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def elsewhere(begin, skillkit_home):
+    """A folder with a session, beside one without."""
+    begin("run")
+    (other := skillkit_home.path / "other").mkdir()
+    return other
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_going_on_with_a_session_of_another_folder_is_asked_about(begin, elsewhere, command, skillkit_cli, llm_server):
+    asked = ("--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "-m", "any")
+    known = len(llm_server.requests)
+    for answer in ("n\n", "\n", "try another way\n"):
+        env = {"OPENAI_API_KEY": "key-of-the-tests"}
+        with skillkit_cli.terminal(command, *asked, "--continue", "and now?", cwd=elsewhere, env=env) as terminal:
+            terminal.wait_for(f"The latest one is of {skillkit_cli.home.cwd}: hello")
+            terminal.wait_for("[y]es, [N]o: ")
+            terminal.send(answer)
+            assert terminal.wait() == 2 and "no session to continue" in terminal.text
+    assert len(llm_server.requests) == known
+
+
+def test_after_a_yes_the_session_of_the_other_folder_goes_on_here(elsewhere, skillkit_cli, llm_server):
+    from skillkit_testkit import Reply
+
+    llm_server.script(Reply(text="It goes on."))
+    asked = ("--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "-m", "any")
+    env = {"OPENAI_API_KEY": "key-of-the-tests"}
+    with skillkit_cli.terminal("chat", *asked, "--continue", "and now?", cwd=elsewhere, env=env) as terminal:
+        terminal.wait_for("[y]es, [N]o: ")
+        terminal.send("y\n")
+        terminal.wait_for("It goes on.")
+    assert "The answer stands." in llm_server.requests[-1].raw.decode()
+
+
+def test_without_a_terminal_a_session_of_another_folder_is_named_and_not_taken(elsewhere, skillkit_cli):
+    refused = skillkit_cli("run", "--continue", "what is 15% of 80", cwd=elsewhere)
+    assert refused.exit_code == 2 and refused.stdout == ""
+    assert "this folder has no session to continue" in refused.stderr and str(skillkit_cli.home.cwd) in refused.stderr

@@ -637,7 +637,7 @@ def test_resume_offers_the_sessions_of_this_folder_first(front):
             session = on.agent.session.id
         async with front(["again"], kept=True) as on:
             await on.say("/resume")
-            await on.sees("Go on with which session?")
+            await on.sees("Go on with which session of this folder?")
             await on.answer("1")
             await on.sees(f"Now in {session}")
             await on.idle()

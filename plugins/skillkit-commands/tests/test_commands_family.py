@@ -1,10 +1,22 @@
 """Slash commands through the Python API: an agent, its host, plugins that bring commands."""
 
+import time
+
 import pytest
 import skillkit_commands.plugin
 from skillkit_commands import Prompt, SlashCommand, SlashCommands, SlashCommandSet
 
-from skillkit_core import AgentConfig, AgentRunner, PluginError, UnknownName, UsageError, hookimpl
+from skillkit_core import (
+    AgentConfig,
+    AgentRunner,
+    PluginError,
+    Session,
+    TextBlock,
+    UnknownName,
+    UsageError,
+    UserMessage,
+    hookimpl,
+)  # fmt: skip
 from skillkit_core.testing import Reply, ScriptedModel, ScriptedUser
 
 
@@ -156,6 +168,33 @@ async def test_sessions_are_forked_begun_and_resumed(agent_with):
         assert not agent.messages
         assert await said(agent, f"/resume {old}") == f"Now in {old} with 2 messages."
         assert "2 messages" in await said(agent, "/session")
+
+
+async def test_a_session_of_another_folder_stands_apart_and_is_asked_about(agent_with, tmp_path):
+    async with agent_with(replies=["one"]) as agent:
+        await agent.chat("first")
+        store, asked = agent.host.session_store(), []
+        far = await Session.create(store, time.time, cwd=str(tmp_path / "far"))
+        await far.append_message(UserMessage(content=(TextBlock("paint the wall"),)))
+        await far.append("session_info", {"title": "paint"})
+        await far.close()
+
+        class Person(ScriptedUser):
+            async def ask(self, survey):
+                asked.append(
+                    " ".join(
+                        [survey.text, *(f"{o.label} {o.description}" for q in survey.questions for o in q.options)]
+                    )
+                )
+                return await super().ask(survey)
+
+        before = agent.session_id
+        assert await said(agent, "/resume", Person({"choice": far.id}, {"here": False})) is None
+        assert f"paint in {tmp_path}/far" in asked[0] and f"is of {tmp_path}/far. Go on with it in" in asked[1]
+        assert await said(agent, f"/resume {far.id}", Person({"here": False})) is None
+        assert agent.session_id == before
+        assert f"Now in {far.id}" in await said(agent, f"/resume {far.id}", Person({"here": True}))
+        assert f"Now in {before}" in await said(agent, "/resume", Person({"choice": before}))
 
 
 async def test_without_a_compactor_compacting_says_what_is_missing(agent_with):

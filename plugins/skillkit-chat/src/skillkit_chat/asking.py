@@ -55,7 +55,7 @@ async def ask(host: Host, options: Options) -> int:
     approver = typed or approver_for(options.who_answers("deny"), kept=keeps_sessions(host, options))
     config = replace(config_for(host, options), approver=approver)
     request = _request_text(options) if action is None else " ".join(["/" + str(options.skill), *options.words])
-    session = await session_for(host, options)
+    session = await session_for(host, options, asks=not options.as_json)
     agent = AgentRunner(config, host=host, session=session)
     try:
         opened = await agent.open()

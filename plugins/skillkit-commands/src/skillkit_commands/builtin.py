@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from skillkit_core import Survey, SurveyOption, SurveyQuestion, UsageError
+from skillkit_core import Session, Survey, SurveyOption, SurveyQuestion, UsageError
 from skillkit_core.cli.output import short_path
 
 from .command import SlashCommand
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["BUILTIN"]
 
 _CHOICES = 30
+_LOOKED_AT = 200  # sessions at first: a listing of all takes longer
 
 
 async def _choose(
@@ -111,23 +113,43 @@ async def new(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> s
 
 async def resume(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> str | None:
     """Go on with another session."""
-    store = agent.host.session_store()
-    if arguments:
-        target: str | None = await store.find(arguments)
-    else:
-        rows = [
-            row
-            for row in await store.list(limit=_CHOICES)
-            if row["id"] != agent.session_id and row.get("messages") and not row.get("nested")
-        ]
-        here = str(agent.cwd)
-        rows.sort(key=lambda row: row.get("cwd") != here)  # those of this folder first
-        options = [(str(r["id"]), _short(str(r.get("title") or r["id"])), _facts(r, here)) for r in rows]
-        target = await _choose(ui, "Resume", "Go on with which session?", options, "type /resume SESSION")
-    if target is None:
+    store, here = agent.host.session_store(), str(agent.cwd)
+    target = await store.find(arguments) if arguments else await _session_of(agent, ui, here)
+    if target is None or (ui is not None and not await _taken(agent, ui, target, here)):
         return None
     session = await agent.switch(target)
     return f"Now in {session.id} with {len(session.messages)} messages."
+
+
+async def _session_of(agent: AgentRunner, ui: UserInterface | None, here: str) -> str | None:
+    """Return the session that a person chooses: one of this folder, or of the others, which stand apart."""
+    near: list[Mapping[str, Any]] = []
+    far: list[Mapping[str, Any]] = []
+    for limit in (_LOOKED_AT, None):
+        rows = await agent.host.session_store().list(limit=limit)
+        rows = [r for r in rows if r["id"] != agent.session_id and r.get("messages") and not r.get("nested")]
+        near, far = ([r for r in rows if (r.get("cwd") == here) is mine] for mine in (True, False))
+        if near:
+            break
+    elsewhere = [("", "of other folders ...", f"{len(far)} sessions")] if far else []
+    ask = partial(_choose, ui, "Resume", hint="type /resume SESSION")
+    options = [(str(r["id"]), _short(str(r.get("title") or r["id"])), _facts(r)) for r in near[:_CHOICES]]
+    chosen = await ask("Go on with which session of this folder?", [*options, *elsewhere]) if near else ""
+    if chosen == "":
+        options = [(str(r["id"]), _short(str(r.get("title") or r["id"])), _place(r)) for r in far[:_CHOICES]]
+        chosen = await ask("Go on with which session of another folder?", options)
+    return chosen
+
+
+async def _taken(agent: AgentRunner, ui: UserInterface, target: str, here: str) -> bool:
+    """Ask whether a session of another folder goes on in this one."""
+    seen = await Session.open(agent.host.session_store(), target, time.time, read_only=True)
+    await seen.close()
+    if (cwd := seen.handle.header.cwd) == here:
+        return True
+    text = f"The session is of {short_path(cwd or 'a folder that is not known')}. Go on with it in {short_path(here)}?"
+    answers = await ui.ask(Survey("Resume", text, (SurveyQuestion("here", text, "confirm"),)))
+    return answers is not None and bool(answers["here"])
 
 
 async def session(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> str:
@@ -153,12 +175,16 @@ def _short(text: str, width: int = 60) -> str:
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
-def _facts(row: Mapping[str, Any], here: str) -> str:
-    """Return when a session of a listing was used, how long it is, and where it was, if elsewhere."""
+def _facts(row: Mapping[str, Any]) -> str:
+    """Return when a session of a listing was used, and how long it is."""
     updated = row.get("updated")
     day = time.strftime("%Y-%m-%d %H:%M", time.localtime(float(updated))) if updated else ""
-    where = f", in {short_path(str(row['cwd']))}" if row.get("cwd") not in (None, "", here) else ""
-    return f"{day}, {row.get('messages', 0)} messages".lstrip(", ") + where
+    return f"{day}, {row.get('messages', 0)} messages".lstrip(", ")
+
+
+def _place(row: Mapping[str, Any]) -> str:
+    """Return the facts of a session of a listing after the folder that it was in."""
+    return f"in {short_path(str(row.get('cwd') or 'a folder that is not known'))}, {_facts(row)}"
 
 
 BUILTIN = (

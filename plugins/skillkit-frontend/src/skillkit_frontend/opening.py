@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shlex
+import sys
+import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from skillkit_core.cli.output import warning
+from skillkit_core.cli.output import echo, escaped, short_path, warning
 from skillkit_core.cli.sessions import latest_session
 from skillkit_core.errors import UsageError
 from skillkit_core.host.skills import TYPE, kept_folders, unused_folders
@@ -76,18 +78,44 @@ def keeps_sessions(host: Host, options: Choices) -> bool:
     return not options.no_session and bool(host.session_stores.list())
 
 
-async def session_for(host: Host, options: Choices) -> str | None:
-    """Return what to hand to the agent as its session."""
+async def session_for(host: Host, options: Choices, *, asks: bool = True) -> str | None:
+    """Return what to hand to the agent as its session.
+
+    Args:
+        asks: a person at a terminal may be asked whether the latest session of another folder goes on here.
+
+    Raises:
+        UsageError: there is no such session.
+    """
     if options.no_session:
         return None
     if options.session:
         return await host.session_store().find(options.session)
     if options.resume:
         found = await latest_session(host.session_store(), host.cwd)
-        if found is None:
-            raise UsageError("there is no session to continue")
-        return found
+        return found or await _of_another_folder(host, asks and sys.stdin.isatty() and sys.stdout.isatty())
     return "new"
+
+
+async def _of_another_folder(host: Host, asks: bool) -> str:
+    """Return the latest session of all if the person at the terminal takes it."""
+    from skillkit_core import Session
+
+    from .terminal import answer_to
+
+    found = await latest_session(host.session_store())
+    if found is None:
+        raise UsageError("there is no session to continue")
+    seen = await Session.open(host.session_store(), found, time.time, read_only=True)
+    await seen.close()
+    titles = [str(e.data["title"]) for e in seen.entries if e.type == "session_info" and e.data.get("title")]
+    place = escaped(short_path(seen.handle.header.cwd or "a folder that is not known"))
+    if asks:
+        echo(f"This folder has no session. The latest one is of {place}: {escaped([found, *titles][-1])}", err=True)
+        if (await answer_to("Go on with it here? [y]es, [N]o: ")).casefold() in ("y", "yes"):
+            return found
+    hint = f"--session {found} goes on with the latest one, of {place}"
+    raise UsageError("this folder has no session to continue", hint=hint)
 
 
 def last_answer(session: Session) -> AssistantMessage | None:

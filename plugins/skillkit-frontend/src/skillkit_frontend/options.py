@@ -76,9 +76,7 @@ _CHOOSING = (
 )
 _GOING_ON = (
     click.option("--session", metavar="ID", help="Go on with this session: its id, or the start of it."),
-    click.option(
-        "--continue", "resume", is_flag=True, help="Go on with the latest session of this folder, else of all."
-    ),
+    click.option("--continue", "resume", is_flag=True, help="Go on with the latest session of this folder."),
     click.option("--no-session", is_flag=True, help="Keep nothing on the disk."),
 )
 
