@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         session_for,
     )
     from .options import Approvals, Choices, choosing, config_for, configure, going_on, prepare
+    from .pastes import Pastes, is_long
     from .person import Person
     from .pieces import EventLines, Pieces
     from .questions import (
@@ -77,6 +78,7 @@ __all__ = [
     "ListQuestion",
     "Log",
     "Look",
+    "Pastes",
     "Person",
     "Pieces",
     "Question",
@@ -103,6 +105,7 @@ __all__ = [
     "image_from_file",
     "images_in",
     "in_vain",
+    "is_long",
     "keep_folders",
     "keeps_sessions",
     "last_answer",
@@ -144,6 +147,7 @@ _ROOMS = {
     "opening": "NOT_KEPT TITLE as_before check_workspace get_ready "
     "keep_folders keeps_sessions last_answer offer_what_asks opened say_missing session_for",
     "options": "Approvals Choices choosing config_for configure going_on prepare",
+    "pastes": "Pastes is_long",
     "person": "Person",
     "pieces": "EventLines Pieces",
     "questions": "Fragments KeyQuestion ListQuestion Look Question TextQuestion question_for shown_answer",

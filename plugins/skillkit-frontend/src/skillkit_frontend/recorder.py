@@ -18,6 +18,7 @@ from skillkit_core.messages import (
 )
 
 from .blocks import About, Block, one_line
+from .pastes import is_long
 from .pieces import Pieces
 from .shell import shown_line
 
@@ -105,7 +106,7 @@ class Recorder:
     def say(self, text: str) -> None:
         """Add what a person said."""
         self._finish(self.main)
-        self._changed(self.main, self.main.add(Block("user", self._agent.host.redact(text))))
+        self._changed(self.main, self.main.add(_said(self._agent.host.redact(text))))
 
     def note(self, text: str, about: About = "", *, error: bool = False) -> None:
         """Add a line about what happens."""
@@ -372,7 +373,7 @@ def replay(session: Session, redact: Callable[[Any], Any] = lambda value: value)
 
 def _of_message(message: AgentMessage, calls: dict[str, Block], redact: Callable[[Any], Any]) -> Iterable[Block]:
     if isinstance(message, UserMessage):
-        yield Block("user", redact(message.text) or "(an attachment)")
+        yield _said(redact(message.text) or "(an attachment)")
     elif isinstance(message, AssistantMessage):
         made = _answer(message, redact)
         for block, call in zip([b for b in made if b.kind == "tool"], message.tool_calls, strict=True):
@@ -401,6 +402,13 @@ def _answer(message: AssistantMessage, redact: Callable[[Any], Any]) -> Sequence
     if message.error:
         blocks.append(Block("error", redact(message.error)))
     return blocks
+
+
+def _said(text: str) -> Block:
+    """Return the block of what a person said; a long one is a line that opens."""
+    block = Block("user", text)
+    block.open = not is_long(text)
+    return block
 
 
 def _custom(message: CustomMessage) -> Iterable[Block]:

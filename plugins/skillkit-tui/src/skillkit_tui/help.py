@@ -24,6 +24,7 @@ _KEYS = (
     ("", "Alt-Enter Ctrl-J \\ Enter", "a new line"),
     ("", "Tab, Up, Down", "complete /commands and @files; history"),
     ("", "!command", "run a shell line; the model reads its output"),
+    ("", "Ctrl-O", "open a long paste"),
     ("", "Alt-Up", "take back what waits for the model"),
     ("", "Esc", "mode NORMAL"),
     ("NORMAL", "j k, Ctrl-D Ctrl-U, g G", "scroll"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.text import Text
-from skillkit_frontend import pasted_file
+from skillkit_frontend import Pastes, pasted_file
 from textual import events
 from textual.widgets import Static, TextArea
 
@@ -93,6 +93,7 @@ class Line(TextArea):
         )
         self._completions, self._propose, self._entered, self._left = completions, propose, entered, left
         self.command = False
+        self._pastes = Pastes()
         self._history: list[str] = []
         self._at: int | None = None
         self._draft = ""
@@ -100,7 +101,7 @@ class Line(TextArea):
     def remember(self, text: str) -> None:
         """Put a text into the history."""
         if text.strip() and (not self._history or self._history[-1] != text):
-            self._history.append(text)
+            self._history.append(self._pastes.whole(text))
         self._at = None
 
     def typed_text(self) -> str:
@@ -116,7 +117,7 @@ class Line(TextArea):
 
     def put_back(self, texts: Iterable[str]) -> None:
         """Put texts before what is typed now."""
-        parts = [text for text in texts if text.strip()]
+        parts = [self._pastes.short(text) for text in texts if text.strip()]
         if parts:
             now = [self.text] if self.text.strip() else []
             self.put("\n".join([*parts, *now]))
@@ -151,8 +152,7 @@ class Line(TextArea):
 
     async def _on_paste(self, event: events.Paste) -> None:
         path = pasted_file(event.text, Path.cwd())
-        if path is not None:
-            event.text = path
+        event.text = path or (event.text if self.command else self._pastes.taken(_unix(event.text)))
         await super()._on_paste(event)
         event.prevent_default()  # the handler of the class above would paste once more
         self._propose_now()
@@ -162,6 +162,7 @@ class Line(TextArea):
         handler = {
             "enter": self._enter, "tab": self._complete, "up": self._up, "down": self._down, "escape": self._escape,
             "alt+enter": self._newline, "ctrl+j": self._newline, "shift+enter": self._newline, "backspace": self._rub,
+            "ctrl+o": self._open,
         }.get(event.key)  # fmt: skip
         if handler is not None and handler() is not False:
             event.stop()
@@ -190,7 +191,7 @@ class Line(TextArea):
             names = [row[0].strip() for row in self._completions.rows]
             if f"/{self.text.strip()}" not in names:
                 self._complete()
-        text = self.text.strip()
+        text = self._pastes.whole(self.text).strip()
         self.load_text("")
         self._completions.put([])
         if text or self.command:
@@ -209,7 +210,15 @@ class Line(TextArea):
         if self.command and not self.text:
             self._left()
             return True
-        return False
+        pasted = self._pastes.before(self.before_cursor) if self.selection.is_empty else 0
+        if pasted:
+            row, column = self.cursor_location
+            self.delete((row, column - pasted), (row, column))
+        return bool(pasted)
+
+    def _open(self) -> None:
+        """Put the text of long pastes in the place of the words that stand for them."""
+        self.put(self._pastes.whole(self.text))
 
     def _up(self) -> bool:
         if self._completions.rows:
@@ -236,3 +245,7 @@ class Line(TextArea):
         self.load_text(text)
         self.move_cursor(self.document.end)
         self._completions.put([])
+
+
+def _unix(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -53,6 +53,7 @@ KEYS = (
     ("!command", "run a shell line; the model reads its output with the next message"),
     ("Alt-Up", "take back what waits for the model, to change it"),
     ("Tab", "complete /commands, their arguments, and files after @; images that are named so are sent"),
+    ("Ctrl-O", "open a long paste, which stands in the line as [pasted 500 lines]"),
     ("Up, Down, Ctrl-R", "what was typed before; look for it"),
     ("Esc, Ctrl-C", "interrupt; what waited comes back into the line"),
     ("at a question", "its key alone, or with Enter; a text answers nothing; Esc says no"),

@@ -22,7 +22,7 @@ from prompt_toolkit.layout import BufferControl, Window
 from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.layout.processors import HighlightIncrementalSearchProcessor
 from prompt_toolkit.widgets import SearchToolbar
-from skillkit_frontend import pasted_file
+from skillkit_frontend import Pastes, pasted_file
 
 from skillkit_core.errors import UsageError
 
@@ -68,6 +68,7 @@ class InputLine:
             name="line",
         )
         self._completer, self._cwd, self._send = completer, cwd, send
+        self._pastes = Pastes()
         self._early_until = 0.0
         self.search = SearchToolbar(ignore_case=True)
         control = BufferControl(
@@ -103,14 +104,22 @@ class InputLine:
     def put_back(self, texts: list[str]) -> None:
         """Put texts that were not said before what stands there now."""
         now = [self.buffer.text] if self.buffer.text else []
-        self.buffer.text = "\n".join([*texts, *now])
+        self.buffer.text = "\n".join([*map(self._pastes.short, texts), *now])
         self.buffer.cursor_position = len(self.buffer.text)
 
     def keep(self) -> None:
         """Move what stands there into the history."""
         if self.buffer.text.strip():
+            self.open_pastes()
             self.buffer.append_to_history()
         self.buffer.reset()
+
+    def open_pastes(self) -> None:
+        """Put the text of long pastes in the place of the words that stand for them."""
+        whole = self._pastes.whole(self.buffer.text)
+        if whole != self.buffer.text:
+            self.buffer.text = whole
+            self.buffer.cursor_position = len(whole)
 
     def _bind(self) -> KeyBindings:
         keys = KeyBindings()
@@ -125,7 +134,7 @@ class InputLine:
         @keys.add("c-j", filter=here & early)
         @keys.add("enter", filter=here & ~chosen)
         def _send(event: KeyPressEvent) -> None:
-            text = self.buffer.text
+            text = self._pastes.whole(self.buffer.text)
             if self.buffer.document.text_before_cursor.endswith("\\"):
                 self.buffer.delete_before_cursor()
                 self.buffer.insert_text("\n")
@@ -161,6 +170,16 @@ class InputLine:
         def _paste(event: KeyPressEvent) -> None:
             text = event.data.replace("\r\n", "\n").replace("\r", "\n")
             mention = pasted_file(text, self._cwd)
-            self.buffer.insert_text(f"{mention} " if mention else text)
+            self.buffer.insert_text(f"{mention} " if mention else self._pastes.taken(text))
+
+        @keys.add("c-o", filter=here)
+        def _open(event: KeyPressEvent) -> None:
+            self.open_pastes()
+
+        pasted = Condition(lambda: bool(self._pastes.before(self.buffer.document.text_before_cursor)))
+
+        @keys.add("backspace", filter=here & pasted)
+        def _rub(event: KeyPressEvent) -> None:
+            self.buffer.delete_before_cursor(self._pastes.before(self.buffer.document.text_before_cursor))
 
         return keys

@@ -110,6 +110,9 @@ class Progress:
     # --- blocks -----------------------------------------------------------------------------------------------
 
     def _show_user(self, block: Block, who: str) -> None:
+        if not block.open:  # a long paste
+            self._screen.print(Text(), Text(f"› {block.summary(self._screen.width - 3)}", "bold"))
+            return
         lines = ("› " + block.text).replace("\n", "\n  ")
         self._screen.print(Text(), *hanging(lines, self._screen.width, "  ", "bold"))
 
