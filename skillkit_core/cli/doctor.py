@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import platform
 import sys
 from collections.abc import Callable
@@ -31,9 +32,6 @@ def _checks(host: Host) -> list[dict[str, Any]]:
         except SkillKitError as error:
             rows.append({"check": name, "ok": False, "message": str(error)})
 
-    def version() -> str:
-        return f"skillkit-core {__version__}, Python {platform.python_version()} on {sys.platform}"
-
     def configuration() -> str:
         host.check_config()
         for key, registry in (
@@ -60,18 +58,21 @@ def _checks(host: Host) -> list[dict[str, Any]]:
         return "; ".join([f"{len(host.plugins)} loaded", *lost])
 
     def provider() -> str:
+        if any(host.config.get(key) for key in ("provider", "model", "api", "base_url")):
+            from ..agent.runner import AgentRunner  # most installations need no agent for this
+
+            return f"a bare run asks {asyncio.run(AgentRunner(host=host).find_target()).provider!r}"
         name = host.adapters.default()
         if name is None:
             raise SkillKitError("no provider can be asked", hint=host.adapters.way_out())
-        remark = host.adapters.get(name).remark()
-        return f"a bare run asks {name!r}" + (f"; {remark}" if remark else "")
+        return "; ".join(filter(None, (f"a bare run asks {name!r}", host.adapters.get(name).remark())))
 
     def skills() -> str:
         found = len(host.skills)
         problems = [p for _, p in host.skill_problems if p.severity == "error"]
         if problems:
-            first = problems[0]
-            raise SkillKitError(f"{len(problems)} skills do not load, first: {first.message}", where=first.path)
+            said = f"{len(problems)} skills do not load, first: {problems[0].message}"
+            raise SkillKitError(said, where=problems[0].path)
         return f"{found} skills"
 
     def folders() -> str:
@@ -88,7 +89,7 @@ def _checks(host: Host) -> list[dict[str, Any]]:
             raise SkillKitError(wrong)
         return "no variable is misspelt"
 
-    check("version", version)
+    check("version", lambda: f"skillkit-core {__version__}, Python {platform.python_version()} on {sys.platform}")
     check("environment", environment)
     check("configuration", configuration)
     check("plugins", loading)
