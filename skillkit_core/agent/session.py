@@ -237,7 +237,9 @@ class Session:
             if entry.type in ON_PATH:
                 leaf = entry.id
             elif entry.type == "leaf":
-                leaf = entry.data.get("entry_id")
+                if "entry_id" not in entry.data:
+                    raise SessionCorrupt(f"entry {entry.id!r}: a leaf without entry_id", where=self.location or self.id)
+                leaf = entry.data["entry_id"]
             elif entry.type == "usage":
                 ledger.append(entry.data)
         self._ids = self._seq

@@ -2,12 +2,16 @@
 
 import asyncio
 import os
+import socket
 import subprocess
 from pathlib import Path
 
 import pytest
-from skillkit_live import RpcClient
+from skillkit_chat.attaching import attend
+from skillkit_live import RpcClient, RpcError
 from skillkit_testkit import Terminal
+
+from skillkit_core import SkillKitError
 
 PLUGIN = Path(__file__).parent / "support" / "guarded_plugin.py"
 
@@ -170,3 +174,24 @@ def test_a_session_that_no_process_has_open_is_not_attached_to(house, skillkit_c
         failed.exit_code == 2
         and f"no process has session {session} open; skillkit chat --session {session}" in failed.stderr
     )
+
+
+def test_who_attaches_to_a_process_that_does_not_answer_is_told_what_is_waited_for(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)  # the path of a socket is short
+
+    async def main():
+        with socket.socket(socket.AF_UNIX) as stopped:
+            stopped.bind("s.sock")
+            stopped.listen()
+            attaching = asyncio.create_task(attend("s.sock"))
+            while "Waiting for the process that has the session open" not in capsys.readouterr().err:
+                await asyncio.sleep(0.02)
+            stopped.accept()[0].close()
+            with pytest.raises((RpcError, SkillKitError, OSError)):
+                await attaching
+
+    async def bounded():
+        async with asyncio.timeout(30):
+            await main()
+
+    asyncio.run(bounded())

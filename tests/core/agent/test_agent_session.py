@@ -261,6 +261,23 @@ def test_entries_that_make_no_sense_are_refused_by_name(go: Any, broken: Session
     go(main)
 
 
+@pytest.mark.parametrize(("data", "opens"), [({}, False), ({"entry_id": None}, True), ({"entry_id": "e1"}, True)])
+def test_a_leaf_without_entry_id_is_refused_and_none_is_before_the_first(go: Any, data: Any, opens: bool) -> None:
+    async def main() -> None:
+        store = MemoryStore()
+        session = await Session.create(store, lambda: 1.0, session_id="s")
+        await session.append_message(user("hello"))
+        await session.handle.append(SessionEntry(9, "e9", "e1", "leaf", 1.0, data))
+        await session.close()
+        if not opens:
+            with pytest.raises(SessionCorrupt, match="'e9': a leaf without entry_id"):
+                await Session.open(store, "s", lambda: 1.0)
+            return
+        assert (await Session.open(store, "s", lambda: 1.0)).leaf_id == data["entry_id"]
+
+    go(main)
+
+
 def test_ids_sort_by_time() -> None:
     assert new_session_id(1_700_000_000) < new_session_id(1_700_000_001)
     assert new_session_id(1.0) != new_session_id(1.0)

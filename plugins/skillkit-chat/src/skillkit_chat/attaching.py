@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -19,6 +20,7 @@ from skillkit_core.errors import UsageError
 
 __all__ = ["attach", "attend", "endpoint_of"]
 
+_SLOW = 1.0  # seconds after which a person is told what is waited for
 _HOW = {
     "text": "", "confirm": "[y/n]", "choice": "(a number)", "choices": "(numbers, with commas between)",
     "secret": "(a secret: answer it where the session is)",
@@ -71,7 +73,10 @@ async def attend(endpoint: str) -> int:
     """Show what happens in a session, and say there what is typed, until either side leaves; return the exit code."""
     name = f"attach-{os.getpid()}"
     screen = Screen(name)
+    waits = f"Waiting for the process that has the session open, which does not answer yet ({endpoint}); Ctrl-C leaves."
+    slow = asyncio.get_running_loop().call_later(_SLOW, partial(echo, style(waits, dim=True), err=True))
     async with RpcClient(endpoint=endpoint, name=name, on_message=screen.show) as client:
+        slow.cancel()
         gone = asyncio.ensure_future(client.ended.wait())
         begun = asyncio.ensure_future(screen.begun.wait())  # what is typed before may answer a question
         await asyncio.wait({begun, gone}, return_when=asyncio.FIRST_COMPLETED)
