@@ -78,6 +78,7 @@ def fill(request_text: str, tool: Tool, cwd: Path | None = None) -> Filled:
     _choices(work)
     _switches(work)
     _loose(work)
+    _as_in_an_example(work, tool)
     wanting = [a for a in work.open() if a.required]  # their words are understood, and the value is missed
     work.used |= {p for s in work.spans if s.argument in wanting and s.value is None for p in s.places}
     own = {p for s in work.spans if s.argument is None and not s.places <= work.used - work.strong for p in s.places}
@@ -325,6 +326,19 @@ def _loose(work: Filling) -> None:
         if found:
             places = {i for i, p in enumerate(pieces) if found.start() <= p.start < found.end()}
             work.put(textual[0], found[0].strip(), places)
+
+
+def _as_in_an_example(work: Filling, tool: Tool) -> None:
+    """A required text that is open: the word in the place of the one name of an example, all other words being the same."""
+    pieces = work.request.pieces
+    wanting = [a for a in work.open() if a.required and a.type == "string" and not a.enum and not a.file]
+    for example in examples_of(tool)[:_MOST_EXAMPLES] if len(wanting) == 1 else ():
+        said = parse(example).pieces
+        names = [i for i, p in enumerate(said) if i and p.kind is Kind.word and p.text[:1].isupper()]
+        if len(said) != len(pieces) or len(names) != 1 or pieces[names[0]].kind is not Kind.word:
+            continue
+        if all(i in names or normal(p.text) == normal(said[i].text) for i, p in enumerate(pieces)):
+            return work.put(wanting[0], pieces[names[0]].text, set(names))
 
 
 def _rest(work: Filling) -> int:
