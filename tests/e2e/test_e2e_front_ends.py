@@ -119,7 +119,7 @@ def front(request, skillkit_home, monkeypatch):
     def open_(turns, more=(), **how):
         return open_front(request.param, skillkit_home, turns, tools=[*TOOLS, *more], **how)
 
-    open_.home = skillkit_home
+    open_.home, open_.name = skillkit_home, request.param
     return open_
 
 
@@ -320,6 +320,29 @@ def test_a_suspended_session_is_taken_up_and_decided(front):
             await on.sees("waits for a decision", "Run change?")
             await on.press("yes")
             await on.sees("changed a.txt", "changed it")
+
+    asyncio.run(go())
+
+
+def test_who_leaves_at_a_survey_finds_it_again(front):
+    if front.name == "rpc":
+        pytest.skip("a program leaves by closing its pipe")
+
+    async def ask(args, ctx):
+        answers = await ctx.ask(Survey("A name", "Which one?", (SurveyQuestion("name", "Which one?", "text"),)))
+        return f"called {answers['name']}" if answers else "nobody said"
+
+    tool = Tool("name_it", "Ask.", ask, {"type": "object"}, annotations={"asks": True})
+
+    async def go():
+        async with front([calls("name_it")], more=[tool], kept=True) as on:
+            await on.say("name it")
+            await on.sees("Which one?")
+            session = on.agent.session.id
+        async with front(["a good name"], more=[tool], session=session, kept=True) as on:
+            await on.sees("waits for a decision", "Which one?")
+            await on.answer("Rocket")
+            await on.sees("called Rocket", "a good name")
 
     asyncio.run(go())
 

@@ -11,6 +11,7 @@ from skillkit_core import (
     ApprovalDecision,
     ApprovalRequest,
     Approver,
+    Deferred,
     Survey,
     SurveyQuestion,
     ToolError,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Person"]
 
 _DECLINED = object()
+_LEFT = object()
 _RESULTS = {"allow": (True, "allowed"), "deny": (False, "denied"), "defer": (None, "put off")}
 _WHERE = {"session": ", in this session", "project": ", in this project", "ever": ", everywhere"}
 
@@ -53,6 +55,7 @@ class Person(Approver, UserInterface):
         self._turn = asyncio.Lock()
         self.question: Question | None = None
         self._left = False
+        self._surveyed: set[Question] = set()  # questions of surveys, which can wait where the session is kept
 
     async def put(self, question: Question) -> Any:
         """Put a question, after those that are put already."""
@@ -72,10 +75,13 @@ class Person(Approver, UserInterface):
         return self.question is not None and self._put_off(self.question)
 
     def _put_off(self, question: Question) -> bool:
-        later = isinstance(question, KeyQuestion) and LATER in question.choices.values()
-        if later:
+        if isinstance(question, KeyQuestion) and LATER in question.choices.values():
             question.say(LATER)
-        return later
+            return True
+        if self._later and question in self._surveyed:
+            question.say(_LEFT)
+            return True
+        return False
 
     # --- approvals --------------------------------------------------------------------------------------------
 
@@ -129,7 +135,11 @@ class Person(Approver, UserInterface):
     # --- surveys, and notices ---------------------------------------------------------------------------------
 
     async def ask(self, survey: Survey) -> Answers | None:
-        """Ask the questions of a survey one after the other; who declines one declines the survey."""
+        """Ask the questions of a survey one after the other; who declines one declines the survey.
+
+        Raises:
+            Deferred: the person left before the survey was answered.
+        """
         single = len(survey.questions) == 1 and survey.text == survey.questions[0].text
         lead: Fragments = [("question", survey.title)] if survey.title and not single else []
         lead += [("", survey.text)] if survey.text and not single else []
@@ -137,6 +147,9 @@ class Person(Approver, UserInterface):
         block = Block("asked", head=survey.title, done=False)
         for number, question in enumerate(survey.questions):
             answer = await self._answer(question, lead if not number else [])
+            if answer is _LEFT:
+                self._record.end(block, good=None, result="put off")
+                raise Deferred("the person left before answering")
             if answer is _DECLINED:
                 self._record.end(block, good=False, result="declined")
                 self._record.note(f"{survey.title}: declined", "end")
@@ -152,9 +165,14 @@ class Person(Approver, UserInterface):
     async def _answer(self, question: SurveyQuestion, lead: Fragments) -> Any:
         """Return an answer that fits the question."""
         while True:
-            answer = await self.put(question_for(question, lead))
-            if answer is None:
-                return _DECLINED
+            asked = question_for(question, lead)
+            self._surveyed.add(asked)
+            try:
+                answer = await self.put(asked)
+            finally:
+                self._surveyed.discard(asked)
+            if answer is None or answer is _LEFT:
+                return _DECLINED if answer is None else _LEFT
             if question.kind == "confirm":
                 answer = answer == "yes"
             if answer in ("", ()) and question.default is not None:
