@@ -7,11 +7,12 @@ import pytest
 import skillkit_files.plugin
 import skillkit_permissions.plugin
 from front_ends import open_front
+from skillkit_chat.approval import TerminalApprover
 from textual import events
 from textual.keys import _character_to_key
 
-from skillkit_core import Tool, ToolCallEventResult, hookimpl
-from skillkit_core.testing import Call, Reply
+from skillkit_core import AgentConfig, AgentRunner, Host, Tool, ToolCallEventResult, hookimpl
+from skillkit_core.testing import Call, Reply, ScriptedModel
 
 WORDS = [
     "y", "n", "a", "l", "s", "w", "yes", "no", "always", "later", "show", "why", "never", "try", "another", "way", "y/n",
@@ -261,6 +262,30 @@ def test_an_edit_that_is_known_to_fail_is_not_asked_about(editing):
             await on.sees("I see")
             told = on.model.requests[1].messages[-1].text
             assert told == "Denied: nobody was asked, because the call would fail: old is not found in a.txt"
+
+    asyncio.run(story())
+
+
+class NobodyIsThere(TerminalApprover):
+    """``run`` at a terminal, where a question is a failure."""
+
+    async def ask(self, *args, **options):
+        raise AssertionError("somebody was asked")
+
+
+def test_run_at_a_terminal_does_not_ask_about_an_edit_that_is_known_to_fail(skillkit_home):
+    (skillkit_home.cwd / "a.txt").write_text("one\ntwo\n")
+    plugins = [("permissions", skillkit_permissions.plugin), ("files", skillkit_files.plugin)]
+
+    async def story():
+        host, approver = Host(plugins=plugins, discover=False, cwd=skillkit_home.cwd), NobodyIsThere()
+        async with AgentRunner(AgentConfig(model="any", approver=approver), host=host) as agent:
+            approver.answers_for(agent)
+            agent.set_adapter(model := ScriptedModel([edit("three", "3"), "I see"]))
+            await agent.chat("edit it")
+            told = model.requests[1].messages[-1].text
+            assert told == "Denied: nobody was asked, because the call would fail: old is not found in a.txt"
+        await host.aclose()
 
     asyncio.run(story())
 

@@ -8,15 +8,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from skillkit_frontend import NOT_KEPT, Approvals, Defers, answer_to, decide, question_text
+from skillkit_frontend import NOT_KEPT, Approvals, Defers, answer_to, decide, in_vain, preview_of, question_text
 
-from skillkit_core import ApprovalDecision, ApprovalRequest, Approver
-from skillkit_core.cli.output import columns, echo, escaped, style
+from skillkit_core import ApprovalDecision, ApprovalRequest, Approver, ToolError
+from skillkit_core.cli.output import columns, echo, escaped, style, warning
 from skillkit_core.contracts.approver import Question
 from skillkit_core.errors import UsageError
 
 if TYPE_CHECKING:
     from skillkit_frontend import Question as Asked
+
+    from skillkit_core import AgentRunner
 
 __all__ = [
     "TerminalApprover", "approver_for", "call_lines", "confirm", "ends", "hidden_line",
@@ -42,6 +44,7 @@ class TerminalApprover(Approver):
 
     def __init__(self, *, later: bool = True) -> None:
         self.later = later
+        self._agent: AgentRunner | None = None
         self._turn = asyncio.Lock()
 
     @staticmethod
@@ -49,13 +52,29 @@ class TerminalApprover(Approver):
         """Whether somebody can be asked: stdin and stderr are a terminal."""
         return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
+    def answers_for(self, agent: AgentRunner) -> None:
+        """Ask the tools of this agent which calls are known to fail: nobody is asked about those."""
+        self._agent = agent
+
     async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
         """Ask about one call, and say who asks where that is an agent below."""
+        if (error := await self._known_to_fail(request)) is not None:
+            return in_vain(error)
         async with self._turn:
             if len(request.agent_path) > 1:
                 echo(f"\n{escaped(request.agent_path[-1])} asks", err=True, nl=False)
             later = self.later and request.deferrable
             return await self.ask(request.tool_name, request.args, request.questions, later=later)
+
+    async def _known_to_fail(self, request: ApprovalRequest) -> ToolError | None:
+        try:
+            if self._agent is not None:
+                await preview_of(self._agent, request)
+        except ToolError as error:
+            return error
+        except Exception as error:  # noqa: BLE001 - a tool's preview: the arguments are shown in any case
+            warning(f"no preview of {request.tool_name}: {type(error).__name__}: {' '.join(str(error).split())}")
+        return None
 
     async def ask(
         self, tool: str, args: Mapping[str, Any], questions: Sequence[Question], *, later: bool

@@ -57,6 +57,8 @@ async def ask(host: Host, options: Options) -> int:
     request = _request_text(options) if action is None else " ".join(["/" + str(options.skill), *options.words])
     session = await session_for(host, options, asks=not options.as_json)
     agent = AgentRunner(config, host=host, session=session)
+    if isinstance(approver, TerminalApprover):
+        approver.answers_for(agent)
     try:
         opened = await agent.open()
         say_missing(host, opened)

@@ -22,7 +22,7 @@ from skillkit_frontend import (
 from skillkit_core.cli.output import error_line, print_json
 from skillkit_core.errors import UsageError
 
-from .approval import approver_for
+from .approval import TerminalApprover, approver_for
 from .options import Options
 from .waiting import Decided, ask_about, check_tools, show_waiting, waiting_json
 
@@ -48,7 +48,7 @@ async def _go_on(host: Host, options: Options, decided: Decided) -> Callable[[],
     """Decide, then run: the session is not opened for writing before everything is decided that can be now."""
     options = replace(options, session=await host.session_store().find(str(options.session)))
     approvals = options.who_answers("defer")
-    approver = approver_for(approvals, kept=keeps_sessions(host, options))
+    approver = person = approver_for(approvals, kept=keeps_sessions(host, options))
     seen = await _look(host, str(options.session))
     say_missing(host, seen)
     waiting = seen.suspension()
@@ -64,7 +64,10 @@ async def _go_on(host: Host, options: Options, decided: Decided) -> Callable[[],
             approver = Defers(later, approver)
         if not decisions and approvals != "deny":
             return functools.partial(_undecided, host, options, waiting, asked=approvals == "ask")
-    return await _resume(_agent(host, options, seen, approver), options, waiting, decisions)
+    agent = _agent(host, options, seen, approver)
+    if isinstance(person, TerminalApprover):
+        person.answers_for(agent)
+    return await _resume(agent, options, waiting, decisions)
 
 
 async def _look(host: Host, session_id: str) -> Session:
