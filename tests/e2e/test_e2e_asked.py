@@ -38,6 +38,8 @@ for line in sys.stdin:
             open(sys.argv[1], "a").write(f"{city} {said['content']['n']}\\n")
         text = f"{said['action']} {json.dumps(said.get('content'))}"
         send({"id": call["id"], "result": {"content": [{"type": "text", "text": text}]}})
+    elif "method" in m and "id" in m:
+        send({"id": m["id"], "error": {"code": -32601, "message": "there is no such method"}})
 '''
 
 
