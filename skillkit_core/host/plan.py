@@ -225,6 +225,12 @@ class Plan:
                     self._tell(f"{PROJECT_CONFIG} does not count: {untrusted}")
             return self._withheld
 
+    def look_again(self) -> None:
+        """Find out again what of the workspace counts, and tell the user nothing. The configuration stays as it was made."""
+        tell, self._tell, self._looked = self._tell, str, False
+        _ = self.withheld
+        self._tell = tell
+
     def withhold(self, paths: Sequence[str]) -> None:
         """Let files and folders of the trusted workspace not count, and tell the user so, and what to do."""
         self._withheld = [*(self._withheld or ()), *paths]

@@ -158,3 +158,110 @@ def test_without_a_terminal_a_session_of_another_folder_is_named_and_not_taken(e
     refused = skillkit_cli("run", "--continue", "what is 15% of 80", cwd=elsewhere)
     assert refused.exit_code == 2 and refused.stdout == ""
     assert "this folder has no session to continue" in refused.stderr and str(skillkit_cli.home.cwd) in refused.stderr
+
+
+# --- /trust -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def conversation(repository, skillkit_cli, llm_server):
+    """An agent in the repository with all plugins, and a person who answers by script."""
+    from contextlib import asynccontextmanager
+
+    from skillkit_core import AgentConfig, AgentRunner, Host
+
+    @asynccontextmanager
+    async def open_(person):
+        from skillkit_testkit import Reply
+
+        llm_server.script(*[Reply(text="Yes.")] * 4)
+        config = AgentConfig(
+            provider="openai", api="openai-chat", base_url=llm_server.openai_url, model="any", api_key="key-of-the-tests",
+            ui=person,
+        )  # fmt: skip
+        host = Host(cwd=repository, settings={"watch.settle": 0.05})
+        async with AgentRunner(config, host=host, session="new") as agent:
+            yield agent
+        await host.aclose()
+
+    return open_
+
+
+async def typed(agent, line, person):
+    from skillkit_commands import SlashCommands
+
+    commands = SlashCommands(agent)
+    return await commands.run(commands.match(line), person)
+
+
+async def test_trust_inside_a_conversation_lets_in_what_the_folder_brings(conversation, llm_server):
+    from skillkit_core.testing import ScriptedUser
+
+    person = ScriptedUser({"counts": False}, {"counts": True})
+    async with conversation(person) as agent:
+        await agent.chat("hello")
+        assert "Nothing more counts" in await typed(agent, "/trust", person)
+        await agent.chat("and now?")
+        assert "Use tabs." not in llm_server.requests[-1].raw.decode()
+        assert "from the next start on" in await typed(agent, "/trust", person)
+        assert any("AGENTS.md" in text and "tally" in text for _, text in person.notices)
+        await agent.chat("and then?")
+        assert "Use tabs." in llm_server.requests[-1].system and "tally" in llm_server.requests[-1].raw.decode()
+        assert await typed(agent, "/trust", person) == "All that this folder brings counts."
+
+
+async def test_trust_asks_file_by_file_about_what_changed_meanwhile(conversation, repository, skillkit_cli, llm_server):
+    from skillkit_core.testing import ScriptedUser
+
+    skillkit_cli("config", "trust", "--yes").ok()
+    skill = repository / ".skillkit" / "skills" / "tally" / "SKILL.md"
+    person = ScriptedUser({"counts": False}, {"counts": True})
+    async with conversation(person) as agent:
+        await agent.chat("hello")
+        (repository / "AGENTS.md").write_text("Use spaces.\n")
+        skill.write_text(SKILL.replace("Count the entries", "Weigh the entries"))
+        await typed(agent, "/trust", person)
+        assert [survey.text for survey in person.surveys] == [
+            f"Let {file} count as it is now?" for file in (".skillkit/skills/tally/SKILL.md", "AGENTS.md")
+        ]
+        assert any("-description: Count" in text and "+description: Weigh" in text for _, text in person.notices)
+        await agent.chat("and now?")
+        assert "Use spaces." in llm_server.requests[-1].system
+        assert "Weigh" not in llm_server.requests[-1].raw.decode()
+        assert "Count the entries" in llm_server.requests[-1].raw.decode(), "the version that was seen stays"
+
+
+async def test_a_skill_that_the_person_edits_is_taken_in_by_trust_without_a_restart(
+    conversation, repository, skillkit_cli, llm_server, monkeypatch
+):
+    import asyncio
+
+    from skillkit_core.testing import ScriptedUser
+
+    monkeypatch.setattr("skillkit_skill_tools.plugin.QUIET", 0.05)
+    heard = asyncio.Queue()
+
+    class Person(ScriptedUser):
+        async def notify(self, text, level="info"):
+            heard.put_nowait(text)
+
+    async def hear(part):
+        while part not in (text := await asyncio.wait_for(heard.get(), 60)):
+            pass
+        return text
+
+    skillkit_cli("config", "trust", "--yes").ok()
+    skill = repository / ".skillkit" / "skills" / "tally" / "SKILL.md"
+    person = Person({"counts": True})
+    async with conversation(person) as agent:
+        await agent.open()
+        while "skillkit_skill_tools.sessions" not in __import__("sys").modules:
+            await asyncio.sleep(0)
+        skill.write_text(SKILL.replace("Count the entries", "Weigh the entries"))
+        assert "skill 'tally' stays as it was until /trust" in await hear("stays as it was")
+        await agent.chat("hello")
+        assert "Count the entries" in llm_server.requests[-1].raw.decode()
+        await typed(agent, "/trust", person)
+        assert await hear("reloaded") == "1 skill reloaded: tally"
+        await agent.chat("and now?")
+        assert "Weigh the entries" in llm_server.requests[-1].raw.decode()

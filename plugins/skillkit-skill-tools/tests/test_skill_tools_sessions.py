@@ -184,7 +184,10 @@ def test_what_changed_in_a_trusted_project_counts_once_it_was_shown(
         put(skills, "one", "Second.")
         put(skills, "two", "New.")
         level, line = await person.hear()
-        assert level == "warning" and "skill 'one' stays as it was until 'skillkit config trust' has shown" in line
+        assert (
+            level == "warning"
+            and "skill 'one' stays as it was until /trust, or 'skillkit config trust', has shown" in line
+        )
         await agent.chat("please")
         assert "First." in model.requests[0].system and "New." not in model.requests[0].system
         await asyncio.to_thread(lambda: skillkit_cli("config", "trust", "--yes").ok())

@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     from .command import Edit, Prompt, SlashCommand, SlashCommandSet
     from .dispatch import Completion, Invocation, SlashCommands
     from .indicators import USUAL, Indicator, Indicators
+    from .trusting import changes_of
     from .usage import context_tokens
 
 __all__ = [
     "USUAL", "Completion", "Edit", "Indicator", "Indicators", "Invocation", "Prompt", "SlashCommand", "SlashCommandSet",
-    "SlashCommands", "context_tokens",
+    "SlashCommands", "changes_of", "context_tokens",
 ]  # fmt: skip
 
 __version__ = "0.1.0"
@@ -27,5 +28,6 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     where = {**dict.fromkeys(("Completion", "Invocation", "SlashCommands"), "dispatch"), "context_tokens": "usage"}
+    where["changes_of"] = "trusting"
     where |= dict.fromkeys(("USUAL", "Indicator", "Indicators"), "indicators")
     return getattr(import_module(f"{__name__}.{where.get(name, 'command')}"), name)

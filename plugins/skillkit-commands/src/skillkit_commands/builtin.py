@@ -196,5 +196,6 @@ BUILTIN = (
     SlashCommand("resume", "Go on with another session.", resume, "[SESSION]"),
     SlashCommand("session", "Show the session and what it used.", session, while_running=True),
     SlashCommand("usage", "Show tokens and cost.", "skillkit_commands.usage:usage", while_running=True),
+    SlashCommand("trust", "Show what of this folder does not count, and let it.", "skillkit_commands.trusting:trust"),
     SlashCommand("tools", "List the tools that the model may call.", tools, while_running=True),
 )

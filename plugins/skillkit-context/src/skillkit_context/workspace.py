@@ -96,9 +96,9 @@ _WORKSPACES: WeakKeyDictionary[Host, Workspace] = WeakKeyDictionary()
 def _read_for(host: Host, settings: Settings) -> Workspace:
     """Return what was read for a host, or an empty workspace if its settings or its trust have changed."""
     kept = _WORKSPACES.get(host)
-    withheld = host.plan.withheld
-    if kept is None or kept.settings != settings or kept.withheld != withheld:
-        kept = _WORKSPACES[host] = Workspace(settings, withheld and [*withheld], Reader(settings.max_file))
+    withheld = host.plan.withheld  # another list each time that something changes, or was looked at again
+    if kept is None or kept.settings != settings or kept.withheld is not withheld:
+        kept = _WORKSPACES[host] = Workspace(settings, withheld, Reader(settings.max_file))
     return kept
 
 

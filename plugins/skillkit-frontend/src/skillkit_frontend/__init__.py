@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .completion import propose
     from .conversation import Conversation
     from .editor import run_editor
-    from .folder import ask_about_folder, changes_of
+    from .folder import ask_about_folder
     from .images import image_from_file
     from .life import ends_in_time
     from .mentions import TYPED, as_mention, images_in, pasted_file, paths_for
@@ -93,7 +93,6 @@ __all__ = [
     "as_mention",
     "ask_about_folder",
     "call_head",
-    "changes_of",
     "check_workspace",
     "choosing",
     "config_for",
@@ -140,7 +139,7 @@ _ROOMS = {
     "completion": "propose",
     "conversation": "Conversation",
     "editor": "run_editor",
-    "folder": "ask_about_folder changes_of",
+    "folder": "ask_about_folder",
     "images": "image_from_file",
     "life": "ends_in_time",
     "mentions": "TYPED as_mention images_in pasted_file paths_for",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from skillkit_commands import changes_of
 
 from skillkit_core.cli.output import echo, escaped, short_path, warning
 from skillkit_core.settings.trust import Trust
@@ -14,7 +15,7 @@ from skillkit_core.settings.trust import Trust
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["ask_about_folder", "changes_of"]
+__all__ = ["ask_about_folder"]
 
 _CONFIG = ".skillkit/config.yaml"
 
@@ -40,15 +41,6 @@ def ask_about_folder(state: Any, *, asks: bool = True) -> None:
             renewed = True
     if renewed:
         state.renew()
-
-
-def changes_of(host: Host) -> Iterator[Path]:
-    """Yield the folders, from the top of the repository down to the workspace, of which something does not count."""
-    cwd, trust = host.cwd.resolve(), Trust(host.data_dir)
-    top = next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
-    for folder in reversed((cwd, *cwd.parents)):
-        if folder.is_relative_to(top) and (trust.changed(folder) != [] or (folder == cwd and host.withheld != [])):
-            yield folder
 
 
 def _tell(host: Host, folder: Path) -> None:

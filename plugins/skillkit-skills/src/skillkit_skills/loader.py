@@ -137,7 +137,7 @@ def _stay(before: LoadedSkills, now: LoadedSkills, unseen: Sequence[str]) -> Loa
     for folder in dict.fromkeys([*(str(skill.path) for skill in now.skills), *old]):
         if hidden(folder):
             how = "stays as it was" if folder in old else "does not count"
-            text = f"skill {Path(folder).name!r} {how} until 'skillkit config trust' has shown what changed"
+            text = f"skill {Path(folder).name!r} {how} until /trust, or 'skillkit config trust', has shown what changed"
             problems.append(SkillProblem(KEPT, text, "warning", folder))
             if folder in old:
                 skills[folder] = old[folder]
