@@ -89,9 +89,8 @@ class Review:
         return {"changes": changes} if changes else {"content": self.content} if self.content else {}
 
     def _how(self, file: str) -> Literal["new", "gone", "changed"]:
-        if file not in self._seen["files"]:
-            return "gone"
-        return "changed" if file in self._before else "new"
+        there = file in self._seen["files"]
+        return "gone" if not there else "changed" if file in self._before else "new"
 
     def _lines(self, file: str) -> list[str]:
         """Return the difference of a text, as ``diff -u`` writes it without its two first lines."""

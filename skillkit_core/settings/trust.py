@@ -69,11 +69,8 @@ class Trust:
         """Return the trusted folder at or above a real path, and its record."""
         kept = self._read()
         here = real
-        while kept and here not in kept:
-            above = dirname(here)
-            if above == here:
-                break
-            here = above
+        while here not in kept and dirname(here) != here:
+            here = dirname(here)
         return (here, kept[here]) if here in kept else (None, None)
 
     def is_trusted(self, folder: str | os.PathLike[str]) -> bool:
