@@ -13,10 +13,11 @@ import click
 
 from .. import __version__
 from ..errors import SkillKitError
+from ..host.plugins import project_content
 from ..host.registry import named
 from ..settings.config import odd_variables
 from .config import section_models
-from .output import echo, json_option, print_json, short_path, style, wrap
+from .output import echo, escaped, json_option, print_json, short_path, style, wrap
 from .plugins import unknown_plugins
 
 if TYPE_CHECKING:
@@ -62,8 +63,7 @@ def _checks(host: Host) -> list[dict[str, Any]]:
             from ..agent.runner import AgentRunner  # most installations need no agent for this
 
             return f"a bare run asks {asyncio.run(AgentRunner(host=host).find_target()).provider!r}"
-        name = host.adapters.default()
-        if name is None:
+        if (name := host.adapters.default()) is None:
             raise SkillKitError("no provider can be asked", hint=host.adapters.way_out())
         return "; ".join(filter(None, (f"a bare run asks {name!r}", host.adapters.get(name).remark())))
 
@@ -71,8 +71,7 @@ def _checks(host: Host) -> list[dict[str, Any]]:
         found = len(host.skills)
         problems = [p for _, p in host.skill_problems if p.severity == "error"]
         if problems:
-            said = f"{len(problems)} skills do not load, first: {problems[0].message}"
-            raise SkillKitError(said, where=problems[0].path)
+            raise SkillKitError(f"{len(problems)} do not load, first: {problems[0].message}", where=problems[0].path)
         return f"{found} skills"
 
     def folders() -> str:
@@ -82,7 +81,9 @@ def _checks(host: Host) -> list[dict[str, Any]]:
                 probe.write(bytes(4096))  # an empty file fits on a full disk
         except OSError as error:
             raise SkillKitError(f"cannot be written: {error.strerror}", where=str(host.data_dir)) from None
-        return f"data in {short_path(str(host.data_dir))}"
+        parts = (p for p in project_content(host, str(host.cwd)) if not host.trusts(p) and (host.cwd / p).exists())
+        told = [f"{escaped(part)} of this folder does not count, see 'skillkit config trust'" for part in parts]
+        return "; ".join([f"data in {short_path(str(host.data_dir))}", *told])
 
     def environment() -> str:
         if wrong := "; ".join(odd_variables(host.environ, (decision.name for decision in host.decisions))):

@@ -116,6 +116,16 @@ def test_nothing_is_asked_without_a_terminal_or_with_json(begin, repository, ski
         assert terminal.wait() == 0 and ASKED not in terminal.text
 
 
+def test_doctor_names_what_does_not_count(repository, skillkit_cli):
+    told = " ".join(skillkit_cli("doctor").stdout.split())
+    assert "AGENTS.md of this folder does not count" in told and ".skillkit/skills of this folder" in told
+    skillkit_cli("config", "trust", "--yes").ok()
+    assert "of this folder" not in skillkit_cli("doctor").stdout
+    (repository / "AGENTS.md").write_text("Use spaces.\n")
+    told = " ".join(skillkit_cli("doctor").stdout.split())
+    assert "AGENTS.md of this folder does not count" in told and ".skillkit/skills of this folder" not in told
+
+
 # --- sessions of this folder, and of others ---------------------------------------------------------------------------
 
 

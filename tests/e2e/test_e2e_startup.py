@@ -38,7 +38,7 @@ def test_a_listing_imports_few_modules_and_nothing_heavy(skillkit_home, argv, mo
     [
         (["run", "--no-session", "what is 15% of 80"], 455, HEAVY | {"yaml"}),
         (["sessions", "list"], 325, HEAVY | {"yaml"}),
-        (["doctor"], 488, {*HEAVY, "yaml"} - {"pydantic"}),
+        (["doctor"], 498, {*HEAVY, "yaml"} - {"pydantic"}),
     ],
     ids=["run", "sessions list", "doctor"],
 )
