@@ -23,7 +23,7 @@ _KEYS = (
     ("INSERT", "Enter", "send, also into a run that goes on"),
     ("", "Alt-Enter Ctrl-J \\ Enter", "a new line"),
     ("", "Tab, Up, Down", "complete /commands and @files; history"),
-    ("", "!command", "run a shell line; the model reads its output"),
+    ("", "!command", "a shell line; the model reads it"),
     ("", "Ctrl-O", "open a long paste"),
     ("", "Alt-Up", "take back what waits for the model"),
     ("", "Esc", "mode NORMAL"),

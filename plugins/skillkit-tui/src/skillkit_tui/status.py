@@ -18,6 +18,8 @@ __all__ = ["Status", "counted"]
 
 WIDE = 120
 """Columns from which on all of it may stand in one line."""
+_LEAST = 8
+"""Columns that the model keeps beside cost and context."""
 _LONGEST = len("COMMAND")
 _MODES = {
     "INSERT": "$text-success",
@@ -91,7 +93,8 @@ def _joined(facts: Sequence[str], room: int) -> str:
     model, *others = facts
     if cell_len(" · ".join(filter(None, facts[:3]))) > room:
         model = model.rpartition("/")[2]
-        model = shorten(model, max(8, room - cell_len("".join(f" · {part}" for part in others[:1] if part))))
+        cost, both = (cell_len("".join(f" · {part}" for part in others[:some] if part)) for some in (1, 2))
+        model = shorten(model, max(_LEAST, room - (both if room - both >= _LEAST else cost)))
     said = model
     for part in filter(None, others):
         left = room - cell_len(said) - 3
