@@ -91,7 +91,7 @@ contracts.adapter: LLMAdapter LLMRequest ModelSettings OnRequest OnResponse Thin
 contracts.approver: ApprovalDecision ApprovalRequest Approver Question
 contracts.compactor: CompactionRequest CompactionResult Compactor
 contracts.driver: DrivenRun Driver
-contracts.runtime: PROTECTED ExecutionResult OnOutput SkillRuntime
+contracts.runtime: ExecutionResult OnOutput SkillRuntime
 contracts.session_store: SessionEntry SessionHandle SessionHeader SessionNote SessionStore
 contracts.skill_loader: LoadedSkills SkillLoader SkillSource
 contracts.tool_executor: ToolExecutor

@@ -10,17 +10,9 @@ from typing import TypeAlias
 
 from ..abort import AbortSignal
 
-__all__ = ["PROTECTED", "ExecutionResult", "OnOutput", "SkillRuntime"]
+__all__ = ["ExecutionResult", "OnOutput", "SkillRuntime"]
 
 OnOutput: TypeAlias = Callable[[str], None]
-PROTECTED = (
-    ".git/hooks", ".git/config", ".git/config.worktree", ".git/info/attributes", ".git/modules", ".gitmodules", ".gitconfig",
-    ".skillkit", ".mcp.json", ".claude", ".claude.json", ".agents", ".codex", ".cursor", ".vscode", ".idea", ".devcontainer",
-    ".envrc", ".husky", ".pre-commit-config.yaml", ".exrc", ".vimrc", ".nvim.lua", ".dir-locals.el", ".profile", ".bashrc",
-    ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout",
-    ".config/fish",
-)  # fmt: skip
-"""Files and folders, in any folder, that decide what programs of a person run later: every guard has the same list."""
 
 
 @dataclass(frozen=True, slots=True)

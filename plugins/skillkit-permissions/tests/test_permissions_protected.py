@@ -2,9 +2,8 @@
 
 import pytest
 from skillkit_permissions.decide import decide
+from skillkit_process import PROTECTED
 from skillkit_sandbox import SandboxPolicy
-
-from skillkit_core import PROTECTED
 
 
 @pytest.fixture

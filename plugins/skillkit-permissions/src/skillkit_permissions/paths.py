@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from os.path import isabs, join, normpath, realpath
 
-from skillkit_core.contracts.runtime import PROTECTED
+from skillkit_process import PROTECTED
 
 __all__ = [
     "Place",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .lines import LineReader as LineReader, Lines as Lines, LineTooLong as LineTooLong
     from .output import Capture as Capture, Mask as Mask, Tail as Tail
     from .pipes import Pipe as Pipe, Sink as Sink
+    from .protected import PROTECTED as PROTECTED
     from .start import HARMLESS as HARMLESS, environment as environment
     from .table import Process as Process, children as children, process as process, processes as processes
     from .tree import Tree as Tree
@@ -31,6 +32,7 @@ _MODULE_OF = {
     "LineTooLong": "lines",
     "Lines": "lines",
     "Mask": "output",
+    "PROTECTED": "protected",
     "Pipe": "pipes",
     "Process": "table",
     "Sink": "pipes",
@@ -49,6 +51,7 @@ _MODULE_OF = {
 
 __all__ = [
     "HARMLESS",
+    "PROTECTED",
     "Capture",
     "Child",
     "End",

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from skillkit_process import PROTECTED
 
-from skillkit_core.contracts.runtime import PROTECTED
 from skillkit_core.errors import ConfigError
 
 __all__ = ["BUILT_IN", "Limits", "SandboxPolicy", "load_policy"]
