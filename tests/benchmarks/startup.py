@@ -30,8 +30,8 @@ BUDGETS = [
     (["plugins", "list"], 6.0, 130),
     (["skills", "list"], 8.0, 248),
     (["sessions", "list"], 10.0, 325),
-    (["doctor"], 10.0, 488),
-    (["run", "--no-session", "what is 15% of 80"], 18.0, 448),
+    (["doctor"], 10.0, 498),
+    (["run", "--no-session", "what is 15% of 80"], 18.0, 460),
 ]
 # The first turn of a program, beside the same turn with the bare SDK: the goal is to cost no more.
 ASK = "Please do the work."

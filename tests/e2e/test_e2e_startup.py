@@ -36,7 +36,7 @@ def test_a_listing_imports_few_modules_and_nothing_heavy(skillkit_home, argv, mo
 @pytest.mark.parametrize(
     ("argv", "most", "not_needed"),
     [
-        (["run", "--no-session", "what is 15% of 80"], 455, HEAVY | {"yaml"}),
+        (["run", "--no-session", "what is 15% of 80"], 460, HEAVY | {"yaml"}),
         (["sessions", "list"], 325, HEAVY | {"yaml"}),
         (["doctor"], 498, {*HEAVY, "yaml"} - {"pydantic"}),
     ],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .answering import IDLE, PAUSE, WAITS, After, Answering, AnswerLine, after
     from .approvals import Defers, Remember, decide, in_vain, preview_of, question_text
-    from .blocks import About, Block, Kind, one_line, prose
+    from .blocks import About, Block, Kind, arguments_line, one_line, prose
     from .books import Books, short
     from .colours import THEME, WIDEST, markdown
     from .completion import propose
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
         question_for,
         shown_answer,
     )
-    from .recorder import Log, Recorder, arguments_line, call_head, replay
+    from .recorder import Log, Recorder, call_head, replay
     from .terminal import answer_to
     from .view import View
 
@@ -133,7 +133,7 @@ __version__ = "0.1.0"
 _ROOMS = {
     "answering": "IDLE PAUSE WAITS After AnswerLine Answering after",
     "approvals": "Defers Remember decide in_vain preview_of question_text",
-    "blocks": "About Block Kind one_line prose",
+    "blocks": "arguments_line About Block Kind one_line prose",
     "books": "Books short",
     "colours": "THEME WIDEST markdown",
     "completion": "propose",
@@ -150,7 +150,7 @@ _ROOMS = {
     "person": "Person",
     "pieces": "EventLines Pieces",
     "questions": "Fragments KeyQuestion ListQuestion Look Question TextQuestion question_for shown_answer",
-    "recorder": "Log Recorder arguments_line call_head replay",
+    "recorder": "Log Recorder call_head replay",
     "terminal": "answer_to",
     "view": "View",
 }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from skillkit_core.cli.output import escaped, printable
+from skillkit_core.frozen import thaw
 
-__all__ = ["About", "Block", "Kind", "one_line", "prose"]
+__all__ = ["About", "Block", "Kind", "arguments_line", "one_line", "prose"]
 
 Kind: TypeAlias = Literal["user", "thinking", "text", "tool", "error", "note", "asked"]
 About: TypeAlias = Literal["", "notice", "warning", "retry", "model", "compaction", "plugin", "message", "end"]
@@ -16,6 +18,7 @@ OPEN: frozenset[Kind] = frozenset({"user", "text", "error", "note", "asked"})
 """Kinds that are open at first."""
 
 _TAB = 4
+_MOST_OF_A_VALUE = 60  # characters
 
 
 def prose(text: str) -> str:
@@ -27,6 +30,23 @@ def one_line(text: str, width: int) -> str:
     """Return ``text`` on one line of at most ``width`` characters, with what nobody sees escaped."""
     line = escaped(" ".join(text[: 4 * width + 200].split()))
     return line if len(line) <= width else line[: max(1, width - 1)] + "…"
+
+
+def arguments_line(args: Mapping[str, Any]) -> str:
+    """Return the arguments of a call on one line: a text alone as it is, other values as short JSON with their names."""
+    if len(args) == 1 and isinstance(alone := next(iter(args.values())), str):
+        return alone
+    return ", ".join(f"{key}={_short(value)}" for key, value in args.items())
+
+
+def _short(value: Any) -> str:
+    """Return a value as JSON; of a long list or object how many items it has."""
+    text = json.dumps(thaw(value), ensure_ascii=False, default=str)
+    if len(text) <= _MOST_OF_A_VALUE or isinstance(value, str):
+        return one_line(text, _MOST_OF_A_VALUE)
+    if isinstance(value, Mapping):
+        return f"{{{len(value)} keys}}"
+    return f"[{len(value)} items]" if isinstance(value, Sequence) else one_line(text, _MOST_OF_A_VALUE)
 
 
 class Block:

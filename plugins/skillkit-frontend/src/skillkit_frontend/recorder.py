@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from skillkit_core import AssistantMessage, ToolResultMessage, UserMessage, thaw
+from skillkit_core import AssistantMessage, ToolResultMessage, UserMessage
 from skillkit_core.messages import (
     CustomMessage,
     RefusalBlock,
@@ -17,7 +16,7 @@ from skillkit_core.messages import (
     message_from_dict,
 )
 
-from .blocks import About, Block, one_line
+from .blocks import About, Block, arguments_line, one_line
 from .pastes import is_long
 from .pieces import Pieces
 from .shell import shown_line
@@ -25,9 +24,8 @@ from .shell import shown_line
 if TYPE_CHECKING:
     from skillkit_core import AgentMessage, AgentRunner, Session
 
-__all__ = ["Log", "Recorder", "arguments_line", "call_head", "replay"]
+__all__ = ["Log", "Recorder", "call_head", "replay"]
 
-_MOST_OF_A_VALUE = 60  # characters
 _ENDED = {"ok": "", "error": "failed"}
 
 
@@ -340,23 +338,6 @@ def call_head(agent: AgentRunner, name: str, args: Mapping[str, Any]) -> str:
     else:
         shown = arguments_line(args)
     return f"{one_line(agent.host.redact(name), 80)} {one_line(shown, 300)}".rstrip()
-
-
-def arguments_line(args: Mapping[str, Any]) -> str:
-    """Return the arguments of a call on one line: a text alone as it is, other values as short JSON with their names."""
-    if len(args) == 1 and isinstance(alone := next(iter(args.values())), str):
-        return alone
-    return ", ".join(f"{key}={_short(value)}" for key, value in args.items())
-
-
-def _short(value: Any) -> str:
-    """Return a value as JSON; of a long list or object how many items it has."""
-    text = json.dumps(thaw(value), ensure_ascii=False, default=str)
-    if len(text) <= _MOST_OF_A_VALUE or isinstance(value, str):
-        return one_line(text, _MOST_OF_A_VALUE)
-    if isinstance(value, Mapping):
-        return f"{{{len(value)} keys}}"
-    return f"[{len(value)} items]" if isinstance(value, Sequence) else one_line(text, _MOST_OF_A_VALUE)
 
 
 def replay(session: Session, redact: Callable[[Any], Any] = lambda value: value) -> list[Block]:
