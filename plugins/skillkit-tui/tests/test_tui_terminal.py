@@ -100,7 +100,7 @@ def test_a_session_in_tmux_from_the_first_word_to_going_on_with_it(terminal, llm
     )
     edits = "echo editing; until [ -e marked ]; do sleep 0.02; done; echo new"  # once the agent has gone on
     on = terminal(SKILLKIT_TUI__LEADER_TIMEOUT="60", EDITOR=f"sh -c 'touch begun; {edits} > \"$0\"'")
-    on.expect("[INSERT] [EXECUTE]", "[NET on]", "any", "SkillKit 0.", ", not trusted", "/help: keys and commands")
+    on.expect("[INSERT] [EXECUTE]", "[NET on]", "any", "SkillKit 0.", "trusted", "/help: keys and commands")
     on.type("write it")
     on.expect("Write it? (asking)", "Run jot?", "[y]es", "by the model", "[ASK]")
     assert not (home.cwd / "made").exists()
