@@ -30,9 +30,7 @@ def test_the_stand_in_says_why_it_chooses_and_what_else_is_near(skillkit_cli, sk
     assert "misses word" in others["text-stats occurrences"]
     assert search["by"] == "search" and search["near"][0]["name"] == "text-stats"
     text = skillkit_cli("run", "--explain", "how many words does notes.txt have").ok().stdout
-    assert text.startswith(
-        "offline calls text-stats__stats(file='notes.txt')\n\noffline: text-stats stats\n  every word"
-    )
+    assert text.startswith("offline calls text-stats__stats(notes.txt)\n\noffline: text-stats stats\n  every word")
     assert not skillkit_cli("sessions", "list", "--json").ok().json, "nothing is kept"
 
 

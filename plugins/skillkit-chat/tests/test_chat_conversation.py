@@ -172,7 +172,7 @@ def test_an_edit_is_shown_as_a_difference_and_always_is_remembered(open_chat, ll
         chat.expect("--- a.txt", "-before", "+after", "it\\u202e", "Change a.txt? (talking)", "Run change?", "[a]lways")
         assert not (open_chat.home.cwd / "a.txt").exists()
         chat.send("a")
-        chat.expect("allowed, in this session", "● change path='a.txt'", "● change path='b.txt'", "done")
+        chat.expect("allowed, in this session", '● change path="a.txt"', '● change path="b.txt"', "done")
         assert chat.leave() == 0
     assert (open_chat.home.cwd / "b.txt").read_text() == "after\tit\u202e"
 
