@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
@@ -28,6 +28,7 @@ CORE_COMMANDS = {
     "doctor": ("skillkit_core.cli.doctor:doctor", "Check the installation and say what to do."),
     "plugins": ("skillkit_core.cli.plugins:plugins", "List, inspect and check plugins."),
 }
+UNLISTED = "the commands of plugins are not listed"
 EXIT_INTERRUPTED = 130
 EXIT_SECONDS = 5.0  # time for the threads of plugins to end after the command
 MAX_WIDTH = 100
@@ -110,11 +111,30 @@ def _state(ctx: click.Context) -> CliState:
 
 
 class Later(click.Command):
-    """A command in the group of another plugin; the callback imports it when it is called."""
+    """A command in the group of another plugin or of the core; the callback imports it when it is called."""
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
         """Return the context of the command itself."""
         return cast(click.Context, cast(Any, self.callback)().make_context(*args, **options))
+
+
+class Joined(dict[str, click.Command]):
+    """The commands of a group, and those of plugins that join it: plugins are asked when a name is not the group's own."""
+
+    def __init__(self, own: Mapping[str, click.Command], join: Callable[[], dict[str, click.Command]]) -> None:
+        super().__init__(own)
+        self._join = join
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the command called ``name``."""
+        return self[name] if name in self else self._join().get(name, default)
+
+    def __iter__(self) -> Iterator[str]:
+        try:
+            return iter([*self.keys(), *self._join()])
+        except SkillKitError as error:  # help is shown all the same
+            error_line(f"{error} ({UNLISTED})")
+            return iter(self.keys())
 
 
 class RootGroup(click.Group):
@@ -131,7 +151,7 @@ class RootGroup(click.Group):
     def _offered(self, ctx: click.Context, group: str = "", own: Any = CORE_COMMANDS) -> dict[str, Entry[Command]]:
         """Return the plugins' commands of a ``group`` by name, and by address where the name is that of its ``own`` command."""
         state, n = _state(ctx), len(group)
-        commands = state.host.commands if group else state.listing
+        commands = state.host.commands if group and group[:-1] not in CORE_COMMANDS else state.listing
         found = [e for e in commands.entries() if e.name.startswith(group) and " " not in e.name[n:]]
         return {(e.address if e.name[n:] in own else commands.name_of(e))[n:]: e for e in found}
 
@@ -145,26 +165,33 @@ class RootGroup(click.Group):
         from ..descriptors import load_object
 
         if name in CORE_COMMANDS:
-            return cast(click.Command, load_object(CORE_COMMANDS[name][0]))
-        commands = _state(ctx).host.commands
-        if name not in commands:
-            return None
-        entry_ = commands.entry(name)
-        try:
-            found = cast(click.Command, load_object(entry_.item.target))
-        except (ImportError, PluginError) as error:
-            raise SkillKitError(
-                f"command {name!r} cannot be loaded: {error}",
-                where=f"plugin {entry_.source!r}",
-                hint=_state(ctx).host.load().reinstall_hint(entry_.source),
-            ) from error
+            found = cast(click.Command, load_object(CORE_COMMANDS[name][0]))
+        else:
+            commands = _state(ctx).host.commands
+            if name not in commands:
+                return None
+            entry_ = commands.entry(name)
+            try:
+                found = cast(click.Command, load_object(entry_.item.target))
+            except (ImportError, PluginError) as error:
+                raise SkillKitError(
+                    f"command {name!r} cannot be loaded: {error}",
+                    where=f"plugin {entry_.source!r}",
+                    hint=_state(ctx).host.load().reinstall_hint(entry_.source),
+                ) from error
         if isinstance(found, click.Group):
             found = copy(found)
-            found.commands = dict(found.commands)
-            for word, e in self._offered(ctx, f"{name} ", found.commands).items():
-                load = partial(self.get_command, ctx, e.address)
-                found.add_command(Later(word, callback=load, short_help=e.item.help, hidden=e.item.hidden))
+            found.commands = Joined(found.commands, partial(self._joining, ctx, name, found.commands))
         return found
+
+    def _joining(self, ctx: click.Context, group: str, own: Any) -> dict[str, click.Command]:
+        """Return what plugins bring to a ``group``, by name."""
+        offered = self._offered(ctx, f"{group} ", own)
+        load = partial(self.get_command, ctx)
+        return {
+            word: Later(word, callback=partial(load, e.address), short_help=e.item.help, hidden=e.item.hidden)
+            for word, e in offered.items()
+        }
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -193,8 +220,7 @@ class RootGroup(click.Group):
         try:
             helps |= {name: e.item.help for name, e in self._offered(ctx).items() if not e.item.hidden}
         except SkillKitError as error:
-            # Help is shown all the same.
-            error_line(f"{error} (the commands of plugins are not listed)")
+            error_line(f"{error} ({UNLISTED})")
         rows = [(style(name, fg="cyan"), helps[name]) for name in sorted(helps)]
         with formatter.section(style("Commands", bold=True)):
             formatter.write_dl(rows)

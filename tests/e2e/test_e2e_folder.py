@@ -37,6 +37,8 @@ def begin(skillkit_cli, llm_server):
                 terminal.wait_for(ASKED)
                 terminal.send(answer)
             terminal.wait_for("The answer stands.")
+            if command == "run":  # its end has written the answer
+                assert terminal.wait() == 0
         begin_.seen = terminal.text
         return llm_server.requests[known]
 

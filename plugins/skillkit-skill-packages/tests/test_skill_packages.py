@@ -94,7 +94,7 @@ def test_an_archive_is_installed_with_its_digest_verified_and_removed(shared, ru
     assert (installed / "demo/scripts/run.py").read_text() == "print('ok')\n"
     digest = "sha256-24f0e4fddbe55e6cfbc711af1f0a1535cc825a844ee259fd8c7751f604fc4a08"
     assert lock()["demo"]["digest"] == digest
-    assert lock()["demo"]["source"] == {"kind": "archive", "place": str(file), "ref": None, "subfolder": ""}
+    assert lock()["demo"]["source"] == {"kind": "archive", "place": str(file.resolve()), "ref": None, "subfolder": ""}
     assert run("verify", "--json").json == [
         {"name": "demo", "target": "user", "path": str(installed / "demo"), "digest": digest, "status": "ok"}
     ]

@@ -214,6 +214,26 @@ def test_a_plugin_adds_commands_to_the_group_of_another_one_which_are_imported_w
     assert acme.run(**words).out == "plain,--loud\n"
 
 
+def test_a_plugin_adds_commands_to_the_groups_of_the_core_and_their_own_ask_no_plugin(acme: Any) -> None:
+    (acme.path / "added.py").write_text(ADDED)
+    acme.plugin(
+        "more",
+        """
+        @hookimpl
+        def register_commands(register):
+            print("asked")
+            register(Command("plugins more", "added:more", "Add more."))
+            register(Command("plugins list", "added:more", "List more."))
+        """,
+    )
+    assert "asked" not in acme.run("plugins", "list").out
+    shown = acme.run("plugins", "--help").out
+    assert "more       Add more.\n" in shown and "list       List installed" in shown and "list@more  List more.\n" in shown
+    assert "skillkit plugins more True" in acme.run("plugins", "more", "--loud").out
+    (acme.path / "config").mkdir(exist_ok=True)
+    assert acme.run("--distribution", "none", "plugins", "--help").code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "error"),
     [
