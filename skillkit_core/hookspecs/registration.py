@@ -205,8 +205,8 @@ def register_commands(register: Callable[[Command], None], host: Host) -> None:
 
     When: the command line is asked for help or for a command that the core does not have. A name of two words,
     ``sessions rewind``, adds the command ``rewind`` to the group ``sessions`` of another plugin, or to one of the core. Help
-    keeps the answer until code that was imported changes. An implementation that depends on anything else, such as a setting, takes ``host``, and
-    is asked each time.
+    keeps the answer until code that was imported changes. An implementation that depends on anything else, such as a
+    setting, takes ``host``, and is asked each time.
 
     Example::
 

@@ -228,7 +228,11 @@ def test_a_plugin_adds_commands_to_the_groups_of_the_core_and_their_own_ask_no_p
     )
     assert "asked" not in acme.run("plugins", "list").out
     shown = acme.run("plugins", "--help").out
-    assert "more       Add more.\n" in shown and "list       List installed" in shown and "list@more  List more.\n" in shown
+    assert (
+        "more       Add more.\n" in shown
+        and "list       List installed" in shown
+        and "list@more  List more.\n" in shown
+    )
     assert "skillkit plugins more True" in acme.run("plugins", "more", "--loud").out
     (acme.path / "config").mkdir(exist_ok=True)
     assert acme.run("--distribution", "none", "plugins", "--help").code == 0
