@@ -149,6 +149,7 @@ def _rows(heading):
     return [tuple(row) for row in rows[2:]]
 
 
+@pytest.mark.skipif(not PAGE.is_file(), reason="the page is in the checkout, and these tests run outside of it")
 @pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.slow)], ids=["every third", "all"])
 def test_the_page_of_plain_requests_is_true(files, step):
     from skillkit_offline import choose
