@@ -3,9 +3,9 @@
     uv run python .ci/versions.py check      # versions, ranges and changelogs agree; .ci/run asks this
     uv run python .ci/versions.py release    # before a release
 
-All packages share the series of the core, its first two numbers, and each has a third number of its own (until 1.0). An entry that begins
-with ``**Breaking:**`` moves the series, in whichever package it stands: every package moves, and so do the ranges in projects,
-distributions, templates and pages. Without one, each package that has entries moves its third number.
+All packages share the series of the core, its first two numbers, and each has a third number of its own (until 1.0). An entry
+that begins with ``**Breaking:**`` moves the series, in whichever package it stands: every package moves, and so do the ranges in
+projects, distributions, templates and pages. Without one, each package that has entries moves its third number.
 """
 
 from __future__ import annotations
@@ -76,11 +76,10 @@ def release(packages: list[Package]) -> None:
         for package in packages:
             package.move(f"{first}.{second + 1}.0", f"- Needs `skillkit-core` {first}.{second + 1}.")
         tracked = subprocess.run(["git", "ls-files", "-z", *RANGES], cwd=ROOT, capture_output=True, check=True)
-        for name in tracked.stdout.decode().split("\0")[:-1]:
-            file = ROOT / name
-            if name not in NOT_OURS and file.is_file() and file.name != "CHANGELOG.md":
-                if series(core.version) in file.read_text(encoding="utf-8"):
-                    replace(file, series(core.version), series(core.version, 1))
+        files = {ROOT / name for name in tracked.stdout.decode().split("\0")[:-1] if name not in NOT_OURS}
+        for file in files:
+            if file.is_file() and file.name != "CHANGELOG.md":
+                replace(file, series(core.version), series(core.version, 1))
         return
     for package in packages:
         if package.news:
