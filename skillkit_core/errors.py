@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from .program import named
+
 if TYPE_CHECKING:
     from .agent.response import AgentResponse
     from .agent.suspension import Suspension
@@ -41,7 +43,7 @@ class SkillKitError(Exception):
         super().__init__(message)
         self.message = message
         self.where = where
-        self.hint = hint
+        self.hint = named(hint) if hint else hint
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.message}" if self.where else self.message
@@ -344,7 +346,7 @@ class Diagnostic(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """Return the diagnostic as ``--json`` shows it."""
         shown = ("plugin", "distribution", "version", "stage", "severity", "message", "remedy")
-        return {name: getattr(self, name) for name in shown}
+        return {name: getattr(self, name) for name in shown} | {"remedy": named(self.remedy)}
 
 
 # ``KeyboardInterrupt``, ``SystemExit`` and any other ``BaseException`` of a plugin are meant for the program, and pass

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import ConfigError, PluginError, UnknownName
+from ..program import named
 from ..settings.config import masked
 from ..settings.trust import Trust
 from .output import echo, fields, json_option, print_json, short_path, style, table
@@ -88,7 +89,7 @@ def path(state: Any, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    trusted = "yes" if found.pop("project_trusted") else "no; skillkit config trust"
+    trusted = "yes" if found.pop("project_trusted") else named("no; skillkit config trust")
     fields([*((name, short_path(str(value))) for name, value in found.items()), ("project trusted", trusted)])
 
 
@@ -116,7 +117,7 @@ def init(state: Any, project: bool, force: bool) -> None:
         if (parts := trusted.parts(host.cwd)) is not None:
             trusted.add(host.cwd, trusted.look(host.cwd, parts))
     elif project:
-        echo("It counts once the folder is trusted: skillkit config trust")
+        echo(named("It counts once the folder is trusted: skillkit config trust"))
 
 
 def _template(host: Host) -> str:

@@ -14,7 +14,8 @@ import click
 from .. import __version__
 from ..errors import SkillKitError
 from ..host.plugins import project_content
-from ..host.registry import named
+from ..host.registry import named as named_item
+from ..program import named, program
 from ..settings.config import odd_variables
 from .config import section_models
 from .output import echo, escaped, json_option, print_json, short_path, style, wrap
@@ -29,9 +30,9 @@ def _checks(host: Host) -> list[dict[str, Any]]:
 
     def check(name: str, work: Callable[[], str]) -> None:
         try:
-            rows.append({"check": name, "ok": True, "message": work()})
+            rows.append({"check": name, "ok": True, "message": named(work())})
         except SkillKitError as error:
-            rows.append({"check": name, "ok": False, "message": str(error)})
+            rows.append({"check": name, "ok": False, "message": named(str(error))})
 
     def configuration() -> str:
         host.check_config()
@@ -42,7 +43,7 @@ def _checks(host: Host) -> list[dict[str, Any]]:
             ("session.store", host.session_stores),
             ("tools.executor", host.executors),
         ):
-            named(host.config, key, registry)  # also what only a later run would use
+            named_item(host.config, key, registry)  # also what only a later run would use
         for unknown in unknown_plugins(host):
             raise unknown
         for _, model in section_models(host):
@@ -90,7 +91,9 @@ def _checks(host: Host) -> list[dict[str, Any]]:
             raise SkillKitError(wrong)
         return "no variable is misspelt"
 
-    check("version", lambda: f"skillkit-core {__version__}, Python {platform.python_version()} on {sys.platform}")
+    own = [title] if (title := program().title) else []
+    parts = [*own, f"skillkit-core {__version__}", f"Python {platform.python_version()} on {sys.platform}"]
+    check("version", lambda: ", ".join(parts))
     check("environment", environment)
     check("configuration", configuration)
     check("plugins", loading)

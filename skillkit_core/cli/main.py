@@ -14,6 +14,7 @@ import click
 
 from .. import __version__
 from ..errors import PluginError, SkillKitError, UnknownName, UsageError
+from ..program import named, program
 from ..settings.config import odd_variables
 from .output import columns, echo, error_line, style, warning
 
@@ -62,7 +63,12 @@ class CliState:
         """Return another such host, whose plugins are not loaded yet. The caller closes it."""
         from ..host.manager import Host
 
-        host = Host(self.options.get("distribution"), selection=_selection(self.options))
+        wanted, bound = self.options.get("distribution"), program()
+        if wanted not in (None, bound.distribution) and not bound.may_leave:
+            raise UsageError(
+                f"{bound.name} runs the distribution {bound.distribution!r} and no other: its policy says so"
+            )
+        host = Host(wanted, selection=_selection(self.options))
         host.tell = warning
         return host
 
@@ -212,7 +218,7 @@ class RootGroup(click.Group):
             first = "skillkit doctor"
         formatter.write_paragraph()
         with formatter.indentation():
-            formatter.write_text(f"Try: {first}")
+            formatter.write_text(named(f"Try: {first}"))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one line per command, without importing the modules of plugins."""
@@ -226,6 +232,12 @@ class RootGroup(click.Group):
             formatter.write_dl(rows)
 
 
+def _version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        echo(program().title or f"skillkit {__version__}")
+        ctx.exit()
+
+
 @click.group(
     cls=RootGroup,
     add_help_option=False,
@@ -237,7 +249,9 @@ class RootGroup(click.Group):
 @click.option("--only-default-plugins", "only_default", is_flag=True, help="Only what the distribution lists.")
 @click.option("--distribution", metavar="NAME|FILE", help="Run this distribution.")
 @click.option("--debug", is_flag=True, envvar="SKILLKIT_DEBUG", help="Show tracebacks and debug logs.")
-@click.version_option(__version__, "--version", message="skillkit %(version)s")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version and exit."
+)
 @click.option("-h", "--help", "show_help", is_flag=True, help="Show this message and exit.")
 @click.pass_context
 def root(ctx: click.Context, /, **options: Any) -> None:
@@ -258,13 +272,17 @@ def root(ctx: click.Context, /, **options: Any) -> None:
             echo(ctx.get_help())
 
 
-def run(argv: Sequence[str]) -> int:
-    """Run the command line and return its exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
+def run(argv: Sequence[str], bind: Callable[[], None] = lambda: None) -> int:
+    """Run the command line and return its exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+
+    ``bind`` is called first, and binds the process to a distribution.
+    """
     debug = "--debug" in argv or bool(os.environ.get("SKILLKIT_DEBUG"))
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # the caller closed it, and writing is no error
             setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 - lives as long as the process
     try:
+        bind()
         code = _invoke(list(argv))
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
@@ -300,9 +318,9 @@ def run(argv: Sequence[str]) -> int:
 
 def _invoke(argv: list[str]) -> Any:
     """Call the root command. Click's own ``main`` serves only shell completion, because it reports a broken pipe as an error."""
-    if "_SKILLKIT_COMPLETE" in os.environ:
-        return root.main(args=argv, prog_name="skillkit")
-    with root.make_context("skillkit", argv, terminal_width=min(MAX_WIDTH, columns())) as ctx:
+    if f"_{program().name.replace('-', '_').upper()}_COMPLETE" in os.environ:
+        return root.main(args=argv, prog_name=program().name)
+    with root.make_context(program().name, argv, terminal_width=min(MAX_WIDTH, columns())) as ctx:
         return root.invoke(ctx)
 
 
@@ -314,7 +332,7 @@ def _click_error(error: click.ClickException) -> int:
         return 0
     text = " ".join(error.format_message().split()).rstrip(".")
     ctx = ctx or _parsing(error)
-    path = ctx.command_path if ctx is not None else "skillkit"
+    path = ctx.command_path if ctx is not None else program().name
     error_line(f"{text} (see '{path} --help')")
     return 2
 
@@ -356,9 +374,9 @@ def _leave_in_time(code: int) -> None:
     timer.start()
 
 
-def entry() -> None:
-    """Run the console script, and end the process."""
-    code = run(sys.argv[1:])
+def entry(bind: Callable[[], None] = lambda: None) -> None:
+    """Run the console script, and end the process. ``bind`` binds it to a distribution."""
+    code = run(sys.argv[1:], bind)
     _leave_in_time(code)
     # Looking through every object for cycles at exit would take a tenth of a short command.
     gc.freeze()

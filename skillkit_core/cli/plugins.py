@@ -9,6 +9,7 @@ import click
 
 from ..errors import UnknownName, close_matches
 from ..host.plan import unknown_plugin
+from ..program import named
 from .output import echo, fields, json_option, print_json, short_path, style, table, warning
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def report(host: Host, tracebacks: bool) -> None:
         owner = f" ({problem.distribution} {problem.version})" if problem.distribution else ""
         echo(f"{mark} {style(problem.plugin, bold=True)}{owner}, {problem.stage}: {problem.message}")
         if problem.remedy:
-            echo(f"  {style(problem.remedy, dim=True)}")
+            echo(f"  {style(named(problem.remedy), dim=True)}")
         if tracebacks and problem.traceback:
             echo(style(problem.traceback, dim=True))
     count = len(host.plugins)

@@ -40,11 +40,13 @@ class Authors:
                 given = getattr(plugin, "__dict__", {}).values()
                 self._codes |= {f.__code__: loaded for f in given if isinstance(f, FunctionType)}
 
-    def running(self) -> str | None:
-        """Return the plugin of the innermost frame on the stack that is a plugin's, up to the event loop."""
-        frame = sys._getframe(1) if self._modules else None
+    def running(self, caller: FrameType | None = None) -> str | None:
+        """Return the plugin of the innermost frame that is a plugin's, up to the event loop; from ``caller`` up to the core."""
+        frame = caller or sys._getframe(1) if self._modules else None
         while frame is not None:
             module = frame.f_globals.get("__name__", "")
+            if caller is not None and module.startswith("skillkit_core."):
+                return None
             # The frames below only started the loop.
             if module == "asyncio.events":
                 return None

@@ -214,6 +214,21 @@ def scan(path: Sequence[str] | None = None, problems: list[Diagnostic] | None = 
     return out
 
 
+def find_beside(entry: EntryPoint, name: str) -> str | None:
+    """Return the file ``name`` in the package that an entry point names, or whose module it names, importing neither."""
+    from importlib.machinery import PathFinder
+
+    places: list[str] = []
+    module = ""
+    for part in entry.value.partition(":")[0].split("."):
+        module = f"{module}.{part}" if module else part
+        found = PathFinder.find_spec(module, places or None)
+        if found is None or found.submodule_search_locations is None:
+            break
+        places = list(found.submodule_search_locations)
+    return next((path for place in places if os.path.isfile(path := os.path.join(place, name))), None)
+
+
 def explain(file: str, distribution: str, version: str, wrong: Iterable[Wrong]) -> list[Diagnostic]:
     """Return diagnostics of an ``entry_points.txt``. A problem without a plugin's name carries the distribution's."""
     remedy = f"correct the file, or install a release that is whole: pip install --force-reinstall {distribution}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from os.path import isfile, join
+from os.path import join
 from typing import Any, NamedTuple
 
 from .. import __version__
@@ -13,10 +13,27 @@ from ..descriptors import KINDS
 from ..errors import ConfigError, UnknownName, close_matches
 from ..settings.config import CORE_KEYS, Layer
 from ..settings.documents import Document, read_document
-from .discovery import EntryPoint, preferred
+from .discovery import EntryPoint, find_beside, preferred
 
-_KEYS = ("schema_version", "name", "core", "extends", "plugins", "policy", "overrides", "defaults")
-_POLICY = ("only_listed",)
+_KEYS = ("schema_version", "name", "core", "extends", "command", "plugins", "policy", "overrides", "defaults")
+
+
+class Policy(NamedTuple):
+    """The rules of a distribution. Whoever extends the distribution can only narrow them.
+
+    Attributes:
+        only_listed: other installed plugins do not run.
+        required: plugins without which nothing runs.
+        deny: plugins that never run.
+        require_lock: nothing runs where what is installed is not what was locked.
+        may_leave: a person may switch off listed plugins, and choose another distribution with the distribution's own command.
+    """
+
+    only_listed: bool = False
+    required: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    require_lock: bool = False
+    may_leave: bool = True
 
 
 class Distribution(NamedTuple):
@@ -28,7 +45,8 @@ class Distribution(NamedTuple):
         plugins: names of the plugins in order, the extended distribution's first.
         layers: layers of settings below all settings of the user, the extended distribution's first.
         overrides: kind of item (``adapters``, ``tools``, ...) to name to the plugin whose item the name means.
-        only_listed: other installed plugins do not run.
+        policy: its rules.
+        command: what its own command has of its own: ``home``, ``prefix``, ``help``.
     """
 
     name: str
@@ -36,7 +54,8 @@ class Distribution(NamedTuple):
     plugins: tuple[str, ...] = ()
     layers: tuple[Layer, ...] = ()
     overrides: Mapping[str, Mapping[str, str]] = {}
-    only_listed: bool = False
+    policy: Policy = Policy()
+    command: Mapping[str, str] = {}
 
 
 def _expect(document: Document, key: str, value: Any, kind: type, what: str) -> Any:
@@ -88,7 +107,37 @@ def _settings(document: Document, config: Mapping[str, Any], places: Mapping[str
     return Layer("distribution", {**defaults, **config}, where, os.path.dirname(document.path))
 
 
-def _in_range(version: str, wanted: str) -> bool:
+def _policy(document: Document, base: Policy) -> Policy:
+    given: Mapping[str, Any] = _expect(document, "policy", document.data.get("policy", {}), dict, "a mapping")
+    _no_unknown(document, given, Policy._fields, "policy.")
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        place, old = f"policy.{key}", getattr(base, key)
+        if isinstance(old, bool):
+            _expect(document, place, value, bool, "true or false")
+            if value != old != Policy._field_defaults[key]:
+                what = f"must stay {str(old).lower()}: the extended distribution says so, and policies only narrow"
+                raise ConfigError(what, where=document.where(place))
+            found[key] = value
+        else:
+            for i, name in enumerate(_expect(document, place, value, list, "a list of plugins")):
+                _expect(document, f"{place}.{i}", name, str, "a plugin's name")
+            found[key] = (*old, *value)
+    return base._replace(**found)
+
+
+def _command(document: Document) -> Mapping[str, str]:
+    given: Mapping[str, Any] = _expect(document, "command", document.data.get("command", {}), dict, "a mapping")
+    _no_unknown(document, given, ("home", "prefix", "help"), "command.")
+    for key, value in given.items():
+        _expect(document, f"command.{key}", value, str, "a text")
+        if key != "help" and not re.fullmatch(r"[a-z][a-z0-9-]*" if key == "home" else r"[A-Z][A-Z0-9_]*", value):
+            like = "a folder's name such as 'acme'" if key == "home" else "the beginning of variables such as 'ACME'"
+            raise ConfigError(f"must be {like}, not {value!r}", where=document.where(f"command.{key}"))
+    return given
+
+
+def in_range(version: str, wanted: str) -> bool:
     """Return whether a plain release number fits a comma list of ``>= > <= < == !=`` bounds."""
 
     def key(text: str) -> tuple[int, ...]:
@@ -120,7 +169,7 @@ def _check_head(document: Document) -> str:
     name: str = _expect(document, "name", data.get("name"), str, "a name")
     core = _expect(document, "core", data.get("core", ""), str, "a version range in quotes")
     try:
-        fits = _in_range(__version__, core)
+        fits = in_range(__version__, core)
     except ValueError as error:
         hint = "write something like '>=0.1,<0.2'"
         raise ConfigError(f"{str(error)!r} is not a version bound", where=document.where("core"), hint=hint) from None
@@ -167,18 +216,22 @@ def read_distribution(
         raise ConfigError("there is no such file", where=os.fspath(path))
     name = _check_head(document)
     names, config, places = _plugins(document)
-    policy = _expect(document, "policy", document.data.get("policy", {}), dict, "a mapping")
-    _no_unknown(document, policy, _POLICY, "policy.")
-    only = _expect(document, "policy.only_listed", policy.get("only_listed", False), bool, "true or false")
     base = _base(document, name, installed, cache, _seen)
-    plugins = (*base.plugins, *(p for p in names if p not in base.plugins)) if base else tuple(names)
+    policy = _policy(document, base.policy if base else Policy())
+    for i, plugin in enumerate(names):
+        if plugin in policy.deny:
+            raise ConfigError(
+                f"plugin {plugin!r} is denied", where=document.where(f"plugins.{i}"), hint="policy.deny has it"
+            )
+    plugins = tuple(dict.fromkeys(p for p in (*(base.plugins if base else ()), *names) if p not in policy.deny))
     overrides = {kind: dict(chosen) for kind, chosen in (base.overrides if base else {}).items()}
     for kind, chosen in _overrides(document, plugins).items():
         overrides.setdefault(kind, {}).update(chosen)
-    layers = (*(base.layers if base else ()), _settings(document, config, places))
-    return Distribution(
-        name, document.path, plugins, layers, overrides, only or (base is not None and base.only_listed)
-    )
+    layers = [*(base.layers if base else ()), _settings(document, config, places)]
+    if policy.required:
+        needs = {"plugins": {"required": list(policy.required)}}
+        layers.append(Layer("distribution", needs, lambda key: document.where("policy.required")))
+    return Distribution(name, document.path, plugins, tuple(layers), overrides, policy, _command(document))
 
 
 def _base(
@@ -219,7 +272,7 @@ def load_distribution(
     if not same:
         raise UnknownName("distribution", name, [e.name for e in installed])
     entry = preferred(same)
-    path = locate(entry)
+    path = find_beside(entry, "distribution.yaml")
     if path is None:
         raise ConfigError(
             "has no distribution.yaml",
@@ -227,22 +280,3 @@ def load_distribution(
             hint=f"pip install --force-reinstall {entry.distribution}",
         )
     return read_distribution(path, installed, cache, _seen)
-
-
-def locate(entry: EntryPoint) -> str | None:
-    """Return the ``distribution.yaml`` in the package that the entry point names, without importing the package."""
-    from importlib.machinery import PathFinder
-
-    places: list[str] | None = None
-    name = ""
-    for part in entry.value.partition(":")[0].split("."):
-        name = f"{name}.{part}" if name else part
-        found = PathFinder.find_spec(name, places)
-        if found is None or found.submodule_search_locations is None:
-            return None
-        places = list(found.submodule_search_locations)
-    for place in places or ():
-        path = join(place, "distribution.yaml")
-        if isfile(path):
-            return path
-    return None

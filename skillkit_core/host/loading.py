@@ -21,6 +21,7 @@ from ..errors import Diagnostic, PluginError, SkillKitError
 from ..fields import is_number
 from ..hookspecs.markers import EXTRAS
 from .discovery import EntryPoint
+from .manifest import Manifest, check_made_for, check_number
 
 
 class PluginTimeout(BaseException):
@@ -179,8 +180,10 @@ def _stdout_spared() -> Iterator[None]:
             os.close(kept)
 
 
-def import_plugin(entry: EntryPoint, seconds: float) -> Any:
+def import_plugin(entry: EntryPoint, seconds: float, manifest: Manifest | None = None) -> Any:
     """Import the plugin object of an entry point: a module, an object in the module, or an instance of a class in it.
+
+    A plugin that declares, in its package or its ``manifest``, that it is made for another core is not imported.
 
     Raises:
         Failure: the stage ``import`` or ``api`` failed.
@@ -188,6 +191,8 @@ def import_plugin(entry: EntryPoint, seconds: float) -> Any:
     from importlib import import_module
 
     owner: dict[str, Any] = {"distribution": entry.distribution, "version": entry.version}
+    with isolated(entry.name, "api", **owner):
+        check_made_for(entry, manifest)
     with _stdout_spared(), isolated(entry.name, "import", **owner, seconds=seconds):
         module, _, attribute = entry.value.partition(":")
         plugin: Any = import_module(module)
@@ -206,11 +211,7 @@ def check_api(name: str, plugin: Any, distribution: str | None = None, version: 
     Raises:
         PluginError: the plugin was written for another API.
     """
-    wanted = getattr(plugin, "skillkit_api", API_VERSION)
-    if wanted != API_VERSION:
-        newer = isinstance(wanted, int) and wanted > API_VERSION
-        hint = "update skillkit-core" if newer else f"update {distribution or name}"
-        raise PluginError(f"it is written for plugin API {wanted!r}, this is {API_VERSION}", hint=hint)
+    check_number(getattr(plugin, "skillkit_api", API_VERSION), distribution or name)
 
 
 def must_be_plain(hook: str) -> bool:

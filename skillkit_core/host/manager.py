@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -262,8 +263,14 @@ class Host:
         return self._plugins
 
     def _load(self, decisions: Sequence[Decision]) -> None:
-        from .loading import Failure, import_plugin
+        from .loading import Failure, import_plugin, isolated
+        from .manifest import read_manifest
         from .plugins import Plugins
+
+        if self.distribution is not None and self.distribution.policy.require_lock:
+            from .lock import refuse_unlocked
+
+            refuse_unlocked(self.plan)
 
         loading = Plugins(self, self.report, self.plan.seconds("plugins.hook_timeout", HOOK_SECONDS))
         limit = self.plan.seconds("plugins.import_timeout", IMPORT_SECONDS)
@@ -271,8 +278,13 @@ class Host:
         self._plugins = loading
         for decision in decisions:
             if decision.enabled and decision.entry.value:
+                entry = decision.entry
+                owner: Any = {"distribution": entry.distribution, "version": entry.version}
                 try:
-                    candidates.append((decision.name, import_plugin(decision.entry, limit), decision.entry))
+                    with isolated(entry.name, "manifest", **owner, seconds=0):
+                        manifest = read_manifest(entry, self.plan.paths.cache)
+                    candidates.append((entry.name, import_plugin(entry, limit, manifest), entry))
+                    loading.manifests[entry.name] = manifest
                 except Failure as failure:
                     self.report(failure.diagnostic)
         loading.add_all([*candidates, *((name, plugin, None) for name, plugin in self._embedded)])
@@ -570,10 +582,12 @@ class Host:
         The environment is asked first, then ``resolve_secret``, then the registered credential sources. Async plugins are
         awaited where no event loop runs. Inside a loop their answers to :meth:`find_secret` count, with a diagnostic if absent.
         """
+        self.load().refuse_secret(name, sys._getframe(1))
         return self.secrets.find(name)
 
     async def find_secret(self, name: str) -> str | None:
         """Return a secret as :meth:`secret` does, and await async plugins."""
+        self.load().refuse_secret(name, sys._getframe(1))
         return await self.secrets.wait_for(name)
 
     def remember_secret(self, value: str) -> None:

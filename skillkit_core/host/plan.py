@@ -16,7 +16,7 @@ from .discovery import DISTRIBUTIONS, PLUGINS, EntryPoint, preferred, scan
 
 if TYPE_CHECKING:
     from ..descriptors import ConfigSection
-    from .distribution import Distribution
+    from .distribution import Distribution, Policy
 
 
 T = TypeVar("T")
@@ -82,18 +82,18 @@ def decide(
     entries: Iterable[EntryPoint],
     selection: Selection,
     listed: Sequence[str] = (),
-    only_listed: bool = False,
+    policy: Policy | None = None,
     distribution: str | None = None,
 ) -> list[Decision]:
     """Decide which installed plugins run, in the order of the distribution, then of distribution name, then of name.
 
     Args:
         listed: plugin names of the distribution, in its order.
-        only_listed: the distribution allows no other plugins.
+        policy: the rules of the distribution.
 
     Raises:
         UnknownName: ``selection`` wants a plugin that is not installed; ``where`` says who named it.
-        UsageError: only the default plugins are wanted, and no distribution lists them.
+        UsageError: only the default plugins are wanted, and no distribution lists them; or the policy forbids what is wanted.
     """
     by_name: dict[str, list[EntryPoint]] = {}
     for entry in entries:
@@ -102,6 +102,8 @@ def decide(
     for asked, origin in wanted.items():
         if asked not in by_name:
             raise unknown_plugin(asked, by_name, origin)
+        if policy is not None and asked in policy.deny:
+            raise UsageError(f"distribution {distribution!r} denies the plugin {asked!r}", where=origin)
     if selection.only_default and distribution is None:
         raise UsageError(
             "--only-default-plugins needs a distribution", hint="install one, or name it with --distribution"
@@ -110,7 +112,12 @@ def decide(
     out: list[Decision] = []
     for name, same in by_name.items():
         chosen = preferred(same)
-        enabled, reason = _verdict(name, selection, position, only_listed, distribution)
+        enabled, reason = _verdict(name, selection, position, policy, distribution)
+        if policy is not None and not policy.may_leave:
+            own, _ = _verdict(name, Selection(), position, policy, distribution)
+            if enabled != own and (own is False or name in position):
+                what = f"lets nobody switch the plugin {name!r} {'on' if enabled else 'off'}"
+                raise UsageError(f"distribution {distribution!r} {what}", where=reason)
         for entry in same:
             if entry is chosen:
                 out.append(Decision(entry, enabled, reason))
@@ -122,8 +129,10 @@ def decide(
 
 
 def _verdict(
-    name: str, selection: Selection, position: Mapping[str, int], only_listed: bool, distribution: str | None
+    name: str, selection: Selection, position: Mapping[str, int], policy: Policy | None, distribution: str | None
 ) -> tuple[bool, str]:
+    if policy is not None and name in policy.deny:
+        return False, f"denied by distribution {distribution!r}"
     if name in selection.disable and name not in selection.enable:
         return False, f"disabled by {selection.disable[name]}"
     if name in selection.enable:
@@ -135,7 +144,7 @@ def _verdict(
         return True, f"listed by distribution {distribution!r}"
     if selection.only_default:
         return False, "not a default plugin (--only-default-plugins)"
-    if only_listed:
+    if policy is not None and policy.only_listed:
         return False, f"not listed by distribution {distribution!r}"
     return True, "installed"
 
@@ -285,8 +294,14 @@ class Plan:
         if named is not None:
             is_file = str(named).endswith((".yaml", ".yml"))
             return join(config.base("distribution"), str(named)) if is_file else str(named)
-        installed = {e.name for e in self.entries_of(DISTRIBUTIONS)}
-        return installed.pop() if len(installed) == 1 else None
+        installed = {e.name: f"{e.name} ({e.distribution} {e.version})" for e in self.entries_of(DISTRIBUTIONS)}
+        if len(installed) > 1:  # to run none of them would drop the policies of all
+            choice = f"write 'distribution: {next(iter(installed))}' into {join(self.paths.config, 'config.yaml')}"
+            raise UsageError(
+                f"several distributions are installed, and none is chosen: {', '.join(sorted(installed.values()))}",
+                hint=f"{choice}, say --distribution {next(iter(installed))}, or use the command that a distribution brings",
+            )
+        return next(iter(installed), None)
 
     @property
     def distribution(self) -> Distribution | None:
@@ -315,7 +330,7 @@ class Plan:
 
             if found is not None and get_close_matches(name, names.difference(listed), 1, 0.8):
                 raise unknown_plugin(name, names, found.path)
-        return decide(installed, selection, listed, bool(found and found.only_listed), found.name if found else None)
+        return decide(installed, selection, listed, found.policy if found else None, found.name if found else None)
 
     def _complete(self, given: Selection, known: set[str]) -> Selection:
         """Return the caller's choice, completed by variables and files."""

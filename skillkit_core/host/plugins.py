@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from ..descriptors import KINDS
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from .authors import Authors
     from .discovery import EntryPoint
     from .manager import Host
+    from .manifest import Manifest
 
 
 class LoadedPlugin:
@@ -68,11 +70,13 @@ class Plugins:
 
     Attributes:
         kinds: the kinds of items that the plugins define, each with the type of its items.
+        manifests: what installed plugins declare that they need.
     """
 
     def __init__(self, host: Any, report: Callable[[Diagnostic], None], seconds: float) -> None:
         self.pm = new_hooks()
         self.loaded: dict[str, LoadedPlugin] = {}
+        self.manifests: dict[str, Manifest | None] = {}
         self.kinds: dict[str, tuple[type[Any] | str, ...]] = {}
         self.seconds = seconds
         self._host = host
@@ -92,13 +96,24 @@ class Plugins:
             self._events = {**EVENTS, **added} if added else EVENTS
         return self._events
 
-    def acting(self) -> str | None:
-        """Return the plugin whose code runs, by the stack, or ``None`` for the core and the application."""
+    def acting(self, caller: FrameType | None = None) -> str | None:
+        """Return the plugin whose code runs, by the stack, or ``None`` for the core and the application.
+
+        Args:
+            caller: the innermost frame that counts; where the core called, nobody else did.
+        """
         if self._authors is None:
             from .authors import Authors
 
             self._authors = Authors(self.loaded.values())
-        return self._authors.running()
+        return self._authors.running(caller)
+
+    def refuse_secret(self, name: str, caller: FrameType) -> None:
+        """Raise :class:`PluginError` if the plugin whose code asks for a secret declares that it needs others."""
+        if any(manifest is not None and "secrets" in manifest.needs for manifest in self.manifests.values()):
+            plugin = self.acting(caller)
+            if plugin is not None and (manifest := self.manifests.get(plugin)) is not None:
+                manifest.check("secrets", name, f"plugin {plugin!r}: the secret {name}")
 
     def add_all(self, candidates: Iterable[tuple[str, Any, EntryPoint | None]]) -> None:
         """Add plugins that may define hooks for each other, and report what is wrong with each."""
@@ -196,6 +211,9 @@ class Plugins:
         try:
             with isolated(name, "hooks", **loaded.owner, seconds=0):
                 check_hooks(self.pm, implemented, lambda: self.events)
+                if (manifest := self.manifests.get(name)) is not None:
+                    for caller, _ in implemented:
+                        manifest.check_hook(caller.name)
         except Failure as failure:
             self.drop(name)
             self._report(failure.diagnostic)
@@ -423,7 +441,7 @@ def _flat(settings: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, 
             yield f"{prefix}{key}", ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-_BEFORE = ("discovery", "import", "api", "hooks", "config", "host_configure", "host_started")
+_BEFORE = ("discovery", "manifest", "import", "api", "hooks", "config", "host_configure", "host_started")
 _PLUGINS = "'skillkit plugins list' shows which run"
 
 

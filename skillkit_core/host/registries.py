@@ -98,6 +98,9 @@ def ask(host: Host, kind: str, plugin: str, impl: Any) -> list[Any]:
             raise PluginError(f"register_{kind}: a {type(item).__name__} without a name cannot be found again")
         if kind == "config" and item.name in CORE_KEYS:
             raise PluginError(f"section {item.name!r} is the core's", hint="name it after the plugin")
+        if (manifest := host.load().manifests.get(plugin)) is not None:
+            for secret in getattr(item, "api_key_env", ()):
+                manifest.check("secrets", secret, f"the secret {secret} of {item.name!r}")
         items.append(item)
 
     arguments: dict[str, Any] = {"register": register, "host": host}

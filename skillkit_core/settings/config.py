@@ -23,7 +23,7 @@ CORE_KEYS = (
     "model", "provider", "api", "base_url", "system_prompt", "thinking", "distribution", "runtime",
     "compactor", "plugins", "session", "limits", "retry", "tools",
 )  # fmt: skip
-_NOT_SETTINGS = frozenset({"SKILLKIT_HOME", "SKILLKIT_DEBUG", "SKILLKIT_PLUGINS", "SKILLKIT_TRACE"})
+_NOT_SETTINGS = frozenset({"SKILLKIT_HOME", "SKILLKIT_DEBUG", "SKILLKIT_NAME", "SKILLKIT_PLUGINS", "SKILLKIT_TRACE"})
 _ABSENT = object()
 _USER = re.compile(r"((?<=://)[^/\s]+|[^/\s:@]+:[^/\s]+)@")
 _QUERY = re.compile(r"(?<=://)([^?#\s]*)[?#]\S+")

@@ -10,8 +10,8 @@ import pytest
 
 from skillkit_core import AmbiguousName, Provider, hookimpl
 from skillkit_core.errors import ConfigError
-from skillkit_core.host.discovery import EntryPoint
-from skillkit_core.host.distribution import _in_range, locate, read_distribution
+from skillkit_core.host.discovery import EntryPoint, find_beside
+from skillkit_core.host.distribution import in_range, read_distribution
 
 HEAD = "schema_version: 1\nname: mine\n"
 
@@ -92,7 +92,7 @@ def test_extending_adds_plugins_at_the_end_and_merges_settings_key_by_key(site: 
     found = host.distribution
     assert found.plugins == ("a", "acme", "b")
     assert found.overrides == {"tools": {"x": "b", "y": "a"}}
-    assert found.only_listed is True
+    assert found.policy.only_listed is True
     data = host.config.data
     assert data["acme"] == {"timeout": 2, "depth": 1}
     assert data["limits"] == {"turns": 2, "cost": 1}
@@ -131,9 +131,9 @@ def test_finding_a_distribution_imports_nothing_of_its_package(site: Any, make_h
     write(inner, HEAD)
     make_host()  # puts the site on the path
     entry = EntryPoint("skillkit.distributions", "mine", "outer.inner", "house", "1", "")
-    assert locate(entry) == str(inner / "distribution.yaml")
-    assert locate(entry._replace(value="outer")) is None
-    assert locate(entry._replace(value="outer.absent.deep")) is None
+    assert find_beside(entry, "distribution.yaml") == str(inner / "distribution.yaml")
+    assert find_beside(entry._replace(value="outer"), "distribution.yaml") is None
+    assert find_beside(entry._replace(value="outer.absent.deep"), "distribution.yaml") is None
     assert not (site.cwd / "imported").exists()
 
 
@@ -183,4 +183,4 @@ def test_overrides_do_not_ask_plugins_before_they_are_configured(site: Any, make
     ],
 )  # fmt: skip
 def test_version_ranges(version: str, wanted: str, fits: bool) -> None:
-    assert _in_range(version, wanted) is fits
+    assert in_range(version, wanted) is fits

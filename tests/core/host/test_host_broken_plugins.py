@@ -28,7 +28,7 @@ BROKEN = {
     ),
     "interrupting": ("raise KeyboardInterrupt", "import", "KeyboardInterrupt", "-P no:interrupting"),
     "generating": ("raise GeneratorExit", "import", "GeneratorExit", "-P no:generating"),
-    "future": ("skillkit_api = 99", "api", "written for plugin API 99, this is 1", "update skillkit-core"),
+    "future": ("skillkit_api = 99", "api", "made for a newer core (plugin API 99, this is 1)", "upgrade skillkit-core"),
 }  # fmt: skip
 LATER = {
     "raises-in-register": (

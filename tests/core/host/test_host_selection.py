@@ -142,7 +142,10 @@ def test_a_misspelt_plugin_of_a_distribution_stops_everything(abc: Any) -> None:
 def test_of_several_distributions_one_must_be_named(abc: Any) -> None:
     abc.distribution("one", "plugins: [c]\n")
     abc.distribution("two", "plugins: [b]\nextends: one\n")
-    assert running(abc) == ["a", "b", "c"], "none of them, when nobody chooses"
+    done = abc.run("plugins", "list")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("Error: several distributions are installed, and none is chosen: one (house-one 1.0), two (house-two 1.0);")
+    assert f"write 'distribution: one' into {abc.home}/config/config.yaml, say --distribution one" in done.err
     assert running(abc, "--distribution", "one") == ["c", "a", "b"]
     assert running(abc, "--distribution", "two") == ["c", "b", "a"]
     assert running(abc, SKILLKIT_DISTRIBUTION="one") == ["c", "a", "b"]

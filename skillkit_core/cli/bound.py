@@ -1,0 +1,71 @@
+"""Commands that are bound to a distribution. Any name of this module is one, for the console script of a distribution::
+
+    [project.scripts]
+    acme = "skillkit_core.cli.bound:acme"
+
+``-`` in the name of a distribution is ``_`` here. Whatever else is installed, chosen or configured changes nothing for it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+
+import click
+
+from .. import __version__
+from ..host.discovery import DISTRIBUTIONS, preferred, scan
+from ..host.distribution import load_distribution
+from ..program import PREFIX, Program, become, named
+from ..settings.paths import platform_paths
+
+__all__ = ["bind"]
+
+
+def __getattr__(name: str) -> Callable[[], None]:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .main import entry
+
+    return partial(entry, partial(bind, name))
+
+
+class _Formatter(click.HelpFormatter):
+    """Help with the names that hold in the program."""
+
+    def getvalue(self) -> str:
+        return named(super().getvalue())
+
+
+def bind(name: str) -> None:
+    """Bind the process to the installed distribution ``name``: its names, its folders and its environment variables.
+
+    What binds a process is written into ``os.environ``, so that its children belong to the distribution, too.
+
+    Raises:
+        UnknownName: it is not installed.
+        ConfigError: its file is wrong.
+    """
+    become(Program(name.replace("_", "-"), distribution=name))  # its name holds in errors from here on
+    installed = [e for e in scan() if e.group == DISTRIBUTIONS]
+    same = [e for e in installed if e.name.replace("-", "_") == name]
+    name = same[0].name if same else name
+    cache = platform_paths({**os.environ, "SKILLKIT_NAME": name}).cache
+    found = load_distribution(name, installed, cache)
+    title = f"{name} {preferred(same).version} (SkillKit {__version__})"
+    prefix = f"{found.command['prefix']}_" if "prefix" in found.command else PREFIX
+    become(Program(name, title, name, prefix, found.policy.may_leave))
+    if prefix != PREFIX:
+        own = {PREFIX + key.removeprefix(prefix): value for key, value in os.environ.items() if key.startswith(prefix)}
+        for key in [key for key in os.environ if key.startswith(PREFIX)]:
+            del os.environ[key]
+        os.environ.update(own)
+    if "home" in found.command:
+        os.environ["SKILLKIT_NAME"] = found.command["home"]
+    os.environ["SKILLKIT_DISTRIBUTION"] = name
+
+    from .main import root
+
+    click.Context.formatter_class = _Formatter
+    root.help = found.command.get("help") or root.help

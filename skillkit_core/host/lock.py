@@ -1,0 +1,164 @@
+"""The lock of a distribution: what is installed must be what was locked. It is checked before any plugin is imported."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from os.path import basename, dirname, isfile, join, relpath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import ConfigError
+from .discovery import canonical
+
+if TYPE_CHECKING:
+    from .distribution import Distribution
+    from .plan import Plan
+
+LOCK = "skillkit.lock"
+PLATFORM = f"{sys.platform} {os.uname().machine} {sys.implementation.cache_tag}"
+
+
+class Installed(NamedTuple):
+    """An installed package: its version, and the path of its ``.dist-info``."""
+
+    version: str
+    info: str
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The files as RECORD has them, each with its digest, without those that an installer writes in its own way."""
+        try:
+            with open(join(self.info, "RECORD"), encoding="utf-8", newline="") as rows:
+                found = {path: digest for path, digest, _ in csv.reader(rows) if digest}
+        except (OSError, ValueError):
+            return {}
+        return {path: digest for path, digest in sorted(found.items()) if _is_content(path)}
+
+
+def _is_content(path: str) -> bool:
+    if ".dist-info/" in path:
+        return path.endswith(("/METADATA", "/entry_points.txt"))
+    return not path.startswith(("..", "/")) and "__pycache__" not in path and basename(path) != LOCK
+
+
+class Difference(NamedTuple):
+    """What is not as it was locked: ``plugin``, ``package``, ``file`` or ``lock``, the package, and one line about it."""
+
+    kind: str
+    package: str
+    message: str
+
+
+def installed() -> dict[str, Installed]:
+    """Return the packages on ``sys.path`` by their normalised names; as for imports, the first of a name counts."""
+    found: dict[str, Installed] = {}
+    for place in filter(os.path.isdir, dict.fromkeys(sys.path)):
+        for name in sorted(os.listdir(place)):
+            if name.endswith(".dist-info"):
+                package, _, version = name.removesuffix(".dist-info").partition("-")
+                found.setdefault(canonical(package), Installed(version, join(place, name)))
+    return found
+
+
+def digest(files: Mapping[str, str]) -> str:
+    """Return the digest of a package's files, each of which has its own."""
+    return "sha256-" + sha256("\n".join(f"{p} {d}" for p, d in files.items()).encode()).hexdigest()
+
+
+def place_of_lock(distribution: Distribution, folder: str) -> str:
+    """Return the path of a distribution's lock: beside its file, else in the ``folder`` of the user's configuration."""
+    beside = join(dirname(distribution.path), LOCK)
+    return beside if isfile(beside) else join(folder, LOCK)
+
+
+def read_lock(path: str, distribution: str) -> Mapping[str, Any]:
+    """Return the lock of a distribution.
+
+    Raises:
+        ConfigError: there is none, it is damaged, or it is that of another distribution.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            lock: Mapping[str, Any] = json.load(file)
+        _ = [(one["package"], lock["platform"]) for one in lock["plugins"].values()]
+        _ = [(one["version"], one["digest"], one["own"]) for one in lock["packages"].values()]
+        other = lock["distribution"] if lock["lock_version"] == 1 else "a newer SkillKit"
+    except FileNotFoundError:
+        raise ConfigError("there is no lock", where=path, hint="'skillkit plugins lock' writes it") from None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ConfigError(f"is no lock that can be read: {error}", where=path) from None
+    if other != distribution:
+        raise ConfigError(f"is the lock of {other}, not of {distribution}", where=path)
+    return lock
+
+
+def differences(lock: Mapping[str, Any], plugins: Mapping[str, str], *, deep: bool = False) -> Iterator[Difference]:
+    """Yield what is not as it was locked: plugins, versions of all packages, the files of those that build on SkillKit.
+
+    Args:
+        plugins: the plugins that are to run, each with its package.
+        deep: compare the files of all packages. Those of another platform differ, and are passed over.
+    """
+    here, same = installed(), lock["platform"] == PLATFORM
+    for name, package in plugins.items():
+        if lock["plugins"].get(name, {}).get("package") != package:
+            yield Difference("plugin", package, f"plugin {name!r} of {package} was not there when the lock was written")
+    compared: list[Installed] = []
+    for package, locked in lock["packages"].items():
+        if not (locked["own"] or same):
+            continue
+        if (found := here.get(package)) is None:
+            yield Difference("package", package, f"{package} {locked['version']} is not installed")
+        elif found.version != locked["version"]:
+            yield Difference("package", package, f"{package} is {found.version}, and {locked['version']} is locked")
+        elif locked["own"] or deep:
+            compared.append(found)
+            if digest(found.files) != locked["digest"]:
+                yield Difference("package", package, f"{package} {found.version} has other files than were locked")
+    known = {path for one in here.values() for path in one.files} if deep else {p for o in compared for p in o.files}
+    for one in compared:
+        package = canonical(basename(one.info).partition("-")[0])
+        yield from (Difference("file", package, line) for line in _changes(dirname(one.info), one.files, known))
+
+
+def _changes(root: str, files: Mapping[str, str], known: Iterable[str]) -> Iterator[str]:
+    """Yield a line for each file that was changed, is gone, or was added where the package has its own."""
+    for path, locked in files.items():
+        try:
+            with open(join(root, path), "rb") as file:
+                found = urlsafe_b64encode(sha256(file.read()).digest()).decode().rstrip("=")
+        except OSError:
+            yield f"{join(root, path)} is gone"
+            continue
+        if locked.rstrip("=") != f"sha256={found}":
+            yield f"{join(root, path)} was changed"
+    for top in {path.partition("/")[0] for path in files if "/" in path and ".dist-info/" not in path}:
+        for folder, _, names in os.walk(join(root, top)):
+            for path in (join(folder, name) for name in sorted(names)):
+                if _is_content(relpath(path, root)) and relpath(path, root) not in known:
+                    yield f"{path} was added"
+
+
+def refuse_unlocked(plan: Plan) -> None:
+    """Refuse to go on where the distribution of a plan requires a lock, and something is not as it was locked.
+
+    Raises:
+        ConfigError: it names the first differences.
+    """
+    found = plan.distribution
+    if found is None or not found.policy.require_lock:
+        return
+    path = place_of_lock(found, plan.paths.config)
+    plugins = {d.name: d.entry.distribution for d in plan.decisions if d.enabled}
+    wrong = list(differences(read_lock(path, found.name), plugins))
+    if wrong:
+        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        hint = "install what was locked; 'skillkit doctor' shows every difference"
+        raise ConfigError(
+            f"{wrong[0].message}{more}; nothing of distribution {found.name!r} runs", where=path, hint=hint
+        )

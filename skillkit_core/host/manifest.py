@@ -1,0 +1,120 @@
+"""What a plugin says about itself before it is imported: ``plugin.yaml`` in its package, and the core that its metadata want."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from os.path import join
+from typing import Any, NamedTuple
+
+from .. import API_VERSION, __version__
+from ..errors import ConfigError, PluginError
+from ..settings.documents import read_document
+from .discovery import EntryPoint, find_beside
+
+NEEDS = ("hooks", "secrets", "network", "subprocess")
+ENFORCED = ("hooks", "secrets")  # in one process nobody can hold the others
+_CORE = re.compile(r"Requires-Dist:\s*skillkit[-_.]core\b(?:\s*\[.*?\])?\s*\(?([^;)]*)\)?\s*(?:;(.*))?$", re.I)
+
+
+class Manifest(NamedTuple):
+    """What a plugin declares in its ``plugin.yaml``.
+
+    Attributes:
+        path: path of the file.
+        api: the plugin API that it is written for; ``None``: it does not say.
+        needs: what it needs, by kind (:data:`NEEDS`): hooks and kinds of hooks, names of secrets, hosts, programs. A kind that is
+            absent is not limited; an empty one means that it needs none.
+    """
+
+    path: str
+    api: int | None = None
+    needs: Mapping[str, tuple[str, ...]] = {}
+
+    def check(self, kind: str, name: str, what: str, also: tuple[str, ...] = ()) -> None:
+        """Raise :class:`PluginError` if ``name`` is beyond what is declared of this kind, and so are the names of ``also``."""
+        if kind in self.needs and not {name, *also} & {*self.needs[kind]}:
+            raise PluginError(f"{what} is beyond what it declares", where=self.path, hint=f"needs.{kind} lacks {name}")
+
+    def check_hook(self, hook: str) -> None:
+        """Raise :class:`PluginError` if ``hook`` and its kind are beyond what is declared."""
+        from ..hookspecs import host, lifecycle, registration, resolution
+
+        spaces = (space for space in (host, lifecycle, registration, resolution) if hasattr(space, hook))
+        self.check("hooks", hook, f"hook {hook!r}", tuple(space.__name__.rpartition(".")[2] for space in spaces))
+
+
+def read_manifest(entry: EntryPoint, cache: str | None = None) -> Manifest | None:
+    """Return what the plugin of an entry point declares, ``None`` if nothing, without importing the plugin.
+
+    Raises:
+        ConfigError: the file is wrong.
+    """
+    path = find_beside(entry, "plugin.yaml")
+    if path is None or (document := read_document(path, cache)) is None:
+        return None
+    data, needs = document.data, document.data.get("needs") or {}
+    unknown = [*data.keys() - {"skillkit_api", "needs"}]
+    if unknown or not isinstance(needs, dict) or (unknown := [f"needs.{key}" for key in needs if key not in NEEDS]):
+        key, known = (unknown or ["needs"])[0], f"known: skillkit_api, needs with {', '.join(NEEDS)}"
+        raise ConfigError("is not what a plugin declares", where=document.where(str(key)), hint=known)
+    for key, names in needs.items():
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ConfigError("must be a list of names", where=document.where(f"needs.{key}"))
+    api = str(data.get("skillkit_api", ""))
+    if api and not api.isdecimal():
+        raise ConfigError(f"must be a number, not {api!r}", where=document.where("skillkit_api"))
+    return Manifest(path, int(api) if api else None, {key: tuple(names) for key, names in needs.items()})
+
+
+def check_made_for(entry: EntryPoint, manifest: Manifest | None) -> None:
+    """Check that a plugin is made for this core, by the API that it declares and by the core that its package requires.
+
+    Raises:
+        PluginError: it is not.
+    """
+    from .distribution import in_range
+
+    check_number(manifest.api if manifest is not None and manifest.api is not None else API_VERSION, entry.distribution)
+    for wanted in _cores(entry):
+        lower = ",".join(bound for bound in wanted.split(",") if not bound.strip().startswith(("<", "!")))
+        try:
+            if in_range(__version__, wanted):
+                continue
+            newer = not in_range(__version__, lower)
+        except ValueError:  # a bound that only an installer understands
+            continue
+        raise _other_core(newer, f"skillkit-core {wanted}, this is {__version__}", entry.distribution)
+
+
+def _cores(entry: EntryPoint) -> list[str]:
+    """Return the versions of the core that the metadata of a plugin's package require."""
+    folder = f"{entry.distribution.replace('-', '_')}-{entry.version}.dist-info"
+    try:
+        with open(join(entry.location, folder, "METADATA"), encoding="utf-8", errors="replace") as file:
+            head = file.read().partition("\n\n")[0]
+    except OSError:
+        return []
+    found = filter(None, map(_CORE.match, head.splitlines()))
+    return [re.sub(r"\s", "", match[1]) for match in found if "extra" not in (match[2] or "")]
+
+
+def check_number(wanted: Any, owner: str) -> None:
+    """Check the plugin API that a plugin is written for: this one and the one before are served.
+
+    Raises:
+        PluginError: the plugin is written for another API.
+    """
+    try:
+        number = int(wanted)
+    except (TypeError, ValueError):
+        raise PluginError(f"skillkit_api must be a number, not {wanted!r}", hint=f"upgrade {owner}") from None
+    if not API_VERSION - 1 <= number <= API_VERSION:
+        raise _other_core(number > API_VERSION, f"plugin API {number}, this is {API_VERSION}", owner)
+
+
+def _other_core(newer: bool, what: str, owner: str) -> PluginError:
+    return PluginError(
+        f"it is made for {'a newer' if newer else 'an older'} core ({what})",
+        hint=f"upgrade {'skillkit-core' if newer else owner}",
+    )
