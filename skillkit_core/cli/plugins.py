@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import UnknownName, close_matches
+from ..errors import SkillKitError, UnknownName, close_matches
+from ..host.manifest import read_manifest
 from ..host.plan import unknown_plugin
 from ..program import named
 from .output import echo, fields, json_option, print_json, short_path, style, table, warning
@@ -73,16 +75,19 @@ def info(state: Any, name: str, as_json: bool) -> None:
     if not decisions:
         raise UnknownName("plugin", name, [d.name for d in host.decisions])
     host.collect_all()
-    decision = decisions[0]
+    decision, manifest = decisions[0], None
     loaded = host.plugins.get(name)
     problems = [p for p in host.problems if p.plugin == name]
     items = {
         kind: [known.name_of(e) for e in known.entries() if e.source == name]
         for kind, known in ((kind, host.registry(kind)) for kind in host.kinds)
     }
+    with suppress(SkillKitError):  # it is among the problems
+        manifest = read_manifest(decision.entry, host.plan.paths.cache)
     data = _row(decision) | {
         "entry_point": decision.entry.value,
         "location": decision.entry.location,
+        "manifest": manifest.to_dict() if manifest is not None else None,
         "loaded": loaded is not None,
         "hooks": list(loaded.hooks) if loaded is not None else [],
         "items": {kind: names for kind, names in items.items() if names},
@@ -100,6 +105,7 @@ def info(state: Any, name: str, as_json: bool) -> None:
             ("distribution", f"{data['distribution']} {data['version']}"),
             ("module", data["entry_point"]),
             ("location", short_path(data["location"])),
+            *(manifest.lines() if manifest is not None else ()),
             ("hooks", ", ".join(data["hooks"])),
             *((kind.replace("_", " "), ", ".join(names)) for kind, names in data["items"].items()),
             ("problems", [str(p) for p in problems]),

@@ -228,8 +228,8 @@ def read_distribution(
     for kind, chosen in _overrides(document, plugins).items():
         overrides.setdefault(kind, {}).update(chosen)
     layers = [*(base.layers if base else ()), _settings(document, config, places)]
-    if policy.required:
-        needs = {"plugins": {"required": list(policy.required)}}
+    if own := policy.required[len(base.policy.required) if base else 0 :]:
+        needs = {"plugins": {"required": list(own)}}
         layers.append(Layer("distribution", needs, lambda key: document.where("policy.required")))
     return Distribution(name, document.path, plugins, tuple(layers), overrides, policy, _command(document))
 

@@ -144,21 +144,19 @@ def _changes(root: str, files: Mapping[str, str], known: Iterable[str]) -> Itera
                     yield f"{path} was added"
 
 
-def refuse_unlocked(plan: Plan) -> None:
-    """Refuse to go on where the distribution of a plan requires a lock, and something is not as it was locked.
-
-    Raises:
-        ConfigError: it names the first differences.
-    """
+def unlocked(plan: Plan) -> tuple[str, list[Difference]]:
+    """Return the path of the lock of a plan's distribution, and what is not as it was locked."""
     found = plan.distribution
-    if found is None or not found.policy.require_lock:
-        return
+    assert found is not None
     path = place_of_lock(found, plan.paths.config)
     plugins = {d.name: d.entry.distribution for d in plan.decisions if d.enabled}
-    wrong = list(differences(read_lock(path, found.name), plugins))
+    return path, list(differences(read_lock(path, found.name), plugins))
+
+
+def refuse_unlocked(plan: Plan) -> None:
+    """Raise :class:`ConfigError` with the first difference if something is not as it was locked."""
+    path, wrong = unlocked(plan)
     if wrong:
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
         hint = "install what was locked; 'skillkit doctor' shows every difference"
-        raise ConfigError(
-            f"{wrong[0].message}{more}; nothing of distribution {found.name!r} runs", where=path, hint=hint
-        )
+        raise ConfigError(f"{wrong[0].message}{more}; nothing of the distribution runs", where=path, hint=hint)

@@ -43,6 +43,16 @@ class Manifest(NamedTuple):
         spaces = (space for space in (host, lifecycle, registration, resolution) if hasattr(space, hook))
         self.check("hooks", hook, f"hook {hook!r}", tuple(space.__name__.rpartition(".")[2] for space in spaces))
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is declared as ``plugins info --json`` shows it."""
+        needs = {kind: {"names": [*names], "enforced": kind in ENFORCED} for kind, names in self.needs.items()}
+        return {"path": self.path, "api": self.api, "needs": needs}
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Return what is declared as ``plugins info`` shows it."""
+        said = {kind: "" if kind in ENFORCED else " (declared, not enforced)" for kind in NEEDS}
+        return [(f"needs {kind}", (", ".join(names) or "none") + said[kind]) for kind, names in self.needs.items()]
+
 
 def read_manifest(entry: EntryPoint, cache: str | None = None) -> Manifest | None:
     """Return what the plugin of an entry point declares, ``None`` if nothing, without importing the plugin.
@@ -77,14 +87,23 @@ def check_made_for(entry: EntryPoint, manifest: Manifest | None) -> None:
 
     check_number(manifest.api if manifest is not None and manifest.api is not None else API_VERSION, entry.distribution)
     for wanted in _cores(entry):
-        lower = ",".join(bound for bound in wanted.split(",") if not bound.strip().startswith(("<", "!")))
+        plain = re.sub(r"(?:~=|==)([\d.]+)(?:\.\d+|\.\*)(?=,|$)", _family, wanted)
+        lower = ",".join(bound for bound in plain.split(",") if bound[:1] not in "<!")
         try:
-            if in_range(__version__, wanted):
+            if in_range(__version__, plain):
                 continue
             newer = not in_range(__version__, lower)
         except ValueError:  # a bound that only an installer understands
             continue
         raise _other_core(newer, f"skillkit-core {wanted}, this is {__version__}", entry.distribution)
+
+
+def _family(match: re.Match[str]) -> str:
+    """Return the bounds that ``~=1.2.3`` and ``==1.2.*`` stand for."""
+    if match[0].startswith("==") and not match[0].endswith("*"):
+        return match[0]
+    head, _, last = match[1].rpartition(".")
+    return f">={match[0][2:].removesuffix('.*')},<{head}{'.' if head else ''}{int(last) + 1}"
 
 
 def _cores(entry: EntryPoint) -> list[str]:

@@ -144,7 +144,9 @@ def test_of_several_distributions_one_must_be_named(abc: Any) -> None:
     abc.distribution("two", "plugins: [b]\nextends: one\n")
     done = abc.run("plugins", "list")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("Error: several distributions are installed, and none is chosen: one (house-one 1.0), two (house-two 1.0);")
+    assert done.err.startswith(
+        "Error: several distributions are installed, and none is chosen: one (house-one 1.0), two "
+    )
     assert f"write 'distribution: one' into {abc.home}/config/config.yaml, say --distribution one" in done.err
     assert running(abc, "--distribution", "one") == ["c", "a", "b"]
     assert running(abc, "--distribution", "two") == ["c", "b", "a"]
@@ -190,3 +192,45 @@ def test_a_host_that_cannot_decide_says_so_every_time(abc: Any, make_host: Any) 
 def test_without_discovery_nothing_installed_counts(abc: Any, make_host: Any) -> None:
     assert list(make_host(discover=False).plugins) == []
     assert list(make_host().plugins) == ["a", "b", "c"]
+
+
+def test_a_denied_plugin_never_runs_whoever_wants_it(abc: Any) -> None:
+    abc.distribution("strict", "plugins: [a]\npolicy: {deny: [c]}\n")
+
+    assert running(abc) == ["a", "b"]
+    assert reasons(abc)["c"] == "denied by distribution 'strict'"
+    for flags, env, where in (
+        (["-P", "c"], {}, "-P c"),
+        (["--plugins", "a,c"], {}, "--plugins"),
+        ([], {"SKILLKIT_PLUGINS": "c"}, "SKILLKIT_PLUGINS"),
+        ([], {"SKILLKIT_PLUGINS__ENABLED": "c"}, "SKILLKIT_PLUGINS__ENABLED"),
+    ):
+        done = abc.run(*flags, "plugins", "list", **env)
+        assert (done.code, done.err) == (2, f"Error: {where}: distribution 'strict' denies the plugin 'c'\n")
+
+
+def test_who_extends_a_distribution_can_only_narrow_its_policy(abc: Any) -> None:
+    abc.distribution(
+        "base", "plugins: [a, b]\npolicy: {only_listed: true, deny: [c], required: [a], may_leave: false}\n"
+    )
+    narrow = abc.cwd / "narrow.yaml"
+    head = "schema_version: 1\nname: narrow\nextends: base\n"
+
+    narrow.write_text(f"{head}policy: {{deny: [b], require_lock: false}}\n")
+    assert running(abc, "--distribution", "narrow.yaml") == ["a"]
+    assert abc.run("--distribution", "narrow.yaml", "config", "show", "plugins.required", "--json").json == {
+        "plugins.required": {"value": ["a"], "origin": f"{abc.path}/dist_base/distribution.yaml:4: policy.required"}
+    }
+
+    for key, wrong in (
+        ("policy.only_listed", "policy: {only_listed: false}"),
+        ("policy.may_leave", "policy: {may_leave: true}"),
+    ):
+        narrow.write_text(f"{head}{wrong}\n")
+        done = abc.run("--distribution", "narrow.yaml", "plugins", "list")
+        stays = "true" if "only" in key else "false"
+        text = f"must stay {stays}: the extended distribution says so, and policies only narrow"
+        assert (done.code, done.err) == (2, f"Error: narrow.yaml:4: {key}: {text}\n")
+    narrow.write_text(f"{head}plugins: [c]\n")
+    done = abc.run("--distribution", "narrow.yaml", "plugins", "list")
+    assert done.err == "Error: narrow.yaml:4: plugins.0: plugin 'c' is denied; policy.deny has it\n"
