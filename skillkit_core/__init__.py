@@ -156,7 +156,7 @@ PUBLIC_MODULES = (
     "contracts.session_store", "contracts.skill_loader", "contracts.tool_executor", "contracts.user_interface",
     "hookspecs.host", "hookspecs.lifecycle", "hookspecs.markers", "hookspecs.registration", "hookspecs.resolution",
     "events.context", "events.results", "events.serialize", "events.types",
-    "host.discovery", "host.json_schema", "host.loading", "host.probe", "host.skills",
+    "host.discovery", "host.json_schema", "host.loading", "host.lock", "host.manifest", "host.probe", "host.skills", "program",
     "cli", "cli.output", "cli.sessions", "cli.trusting", "settings.documents", "settings.trust", "testing",
 )  # fmt: skip
 """The modules that plugins import; of every other module the names in ``__all__`` above it. A test reads every import."""

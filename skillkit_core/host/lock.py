@@ -37,10 +37,11 @@ class Installed(NamedTuple):
                 found = {path: digest for path, digest, _ in csv.reader(rows) if digest}
         except (OSError, ValueError):
             return {}
-        return {path: digest for path, digest in sorted(found.items()) if _is_content(path)}
+        return {path: digest for path, digest in sorted(found.items()) if is_content(path)}
 
 
-def _is_content(path: str) -> bool:
+def is_content(path: str) -> bool:
+    """Return whether a file is a part of a package, and none that an installer writes in its own way."""
     if ".dist-info/" in path:
         return path.endswith(("/METADATA", "/entry_points.txt"))
     return not path.startswith(("..", "/")) and "__pycache__" not in path and basename(path) != LOCK
@@ -140,7 +141,7 @@ def _changes(root: str, files: Mapping[str, str], known: Iterable[str]) -> Itera
     for top in {path.partition("/")[0] for path in files if "/" in path and ".dist-info/" not in path}:
         for folder, _, names in os.walk(join(root, top)):
             for path in (join(folder, name) for name in sorted(names)):
-                if _is_content(relpath(path, root)) and relpath(path, root) not in known:
+                if is_content(relpath(path, root)) and relpath(path, root) not in known:
                     yield f"{path} was added"
 
 

@@ -267,7 +267,7 @@ class Host:
         from .manifest import read_manifest
         from .plugins import Plugins
 
-        if self.distribution is not None and self.distribution.policy.require_lock:
+        if self.distribution is not None and self.distribution.policy.require_lock and self.plan.locked:
             from .lock import refuse_unlocked
 
             refuse_unlocked(self.plan)

@@ -195,6 +195,7 @@ class Plan:
         # The parts of the trusted workspace that the user has seen.
         self.reviewed: set[str] | None = None
         self._distribution: Distribution | None = None
+        self.locked = True  # what was not locked does not run, where the distribution says so
         self._missing: list[str] = []  # plugins that the distribution lists, and nobody installed
 
     @once
@@ -256,6 +257,10 @@ class Plan:
         here = _spellings(join(self._cwd, path))
         there = [name for one in withheld for name in _spellings(join(self._cwd, one))]
         return not any(commonpath((a, b)) in (a, b) for a in here for b in there)
+
+    def pass_lock(self) -> None:
+        """Let plugins load whatever the lock of the distribution says, for whoever writes one."""
+        self.locked = False
 
     def configure(self, settings: Mapping[str, Any]) -> None:
         """Set configuration values above all layers."""

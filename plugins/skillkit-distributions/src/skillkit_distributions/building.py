@@ -1,0 +1,127 @@
+"""A distribution is built: its wheel, with the lock of everything that the wheel brings into an empty environment."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import sys
+import zipfile
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from skillkit_core.errors import SkillKitError, UsageError
+from skillkit_core.host.lock import LOCK, digest, is_content
+
+from . import locking
+from .project import Project
+from .tools import Installer, run, step
+
+__all__ = ["Built", "build", "bundle"]
+
+
+class Built(NamedTuple):
+    """What a build made.
+
+    Attributes:
+        wheel: path of the wheel.
+        lock: path of the lock beside the wheel; ``None``: there is none.
+        requirements: path of the file with the pinned versions; ``None``: there is none.
+        content: the lock.
+    """
+
+    wheel: Path
+    lock: Path | None = None
+    requirements: Path | None = None
+    content: dict[str, Any] = {}  # noqa: RUF012 - nobody changes it
+
+
+def build(project: Project, into: Path, tools: Installer, *, locked: bool = True, keep: Path | None = None) -> Built:
+    """Build the wheel of a distribution, and lock it.
+
+    The wheel is installed into an empty environment, where every plugin must load. What is installed there is what the lock
+    pins. The lock goes into the package, beside ``distribution.yaml``, and the wheel is built again with it.
+
+    Args:
+        into: folder of the wheel.
+        locked: write a lock.
+        keep: where the environment is made, and left; default: a temporary folder.
+
+    Raises:
+        SkillKitError: a tool failed, or a plugin does not load.
+    """
+    into.mkdir(parents=True, exist_ok=True)
+    step("Building the wheel")
+    wheel = tools.build(project.folder, into)
+    if not locked and keep is None:
+        return Built(wheel)
+    with TemporaryDirectory(prefix="skillkit-dist-") as temporary:
+        place = keep or Path(temporary, "environment")
+        step(f"Installing {wheel.name} into an empty environment")
+        python = tools.environment(place, project.folder)
+        tools.install(python, wheel, cwd=project.folder)
+        if not locked:
+            return Built(wheel)
+        step("Loading its plugins, and writing the lock")
+        made = Path(temporary, LOCK)
+        run("locking", [python, "-I", locking.__file__, project.name, made], project.folder)
+        inside = project.file.with_name(LOCK)
+        shutil.copyfile(made, inside)
+        step("Building the wheel with its lock")
+        wheel = tools.build(project.folder, into)
+        if keep is not None:
+            tools.install(python, wheel, cwd=project.folder, again=True)
+    content: dict[str, Any] = json.loads(inside.read_text("utf-8"))
+    _check(wheel, project, content)
+    shutil.copyfile(inside, into / LOCK)
+    pins = [f"{name}=={one['version']}" for name, one in content["packages"].items()]
+    (into / "requirements.txt").write_text("\n".join(pins) + "\n", encoding="utf-8")
+    return Built(wheel, into / LOCK, into / "requirements.txt", content)
+
+
+def _check(wheel: Path, project: Project, lock: dict[str, Any]) -> None:
+    """Make sure that the wheel holds the lock, and otherwise the files that the lock pins."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        record = next(name for name in names if name.endswith(".dist-info/RECORD"))
+        rows = csv.reader(io.StringIO(archive.read(record).decode()))
+        files = dict(sorted((row[0], row[1]) for row in rows if row[1] and is_content(row[0])))
+    if not any(name.endswith(f"/{LOCK}") for name in names):
+        hint = "let the build backend take all files of the package into the wheel"
+        raise SkillKitError(f"{LOCK} is not in the wheel", where=str(wheel), hint=hint)
+    if digest(files) != lock["packages"][project.package]["digest"]:
+        hint = "build it from files that do not change meanwhile"
+        raise SkillKitError("the second build has other files than the first one", where=str(wheel), hint=hint)
+
+
+def bundle(project: Project, wheel: Path, environment: Path, output: Path, tools: Installer) -> None:
+    """Make one file of the packages in an environment; it needs a Python of the same version and platform, and nothing else.
+
+    `pex <https://docs.pex-tool.org>`_ makes it. The file unpacks itself when it is first run, so that packages with compiled
+    parts work, and programs that it starts find the same packages.
+
+    Raises:
+        UsageError: there is no pex, or the distribution has no command.
+    """
+    if project.command is None:
+        raise UsageError(
+            "the distribution has no command", where=str(project.folder / "pyproject.toml"),
+            hint=f'[project.scripts] with {project.name} = "skillkit_core.cli.bound:{project.name.replace("-", "_")}"',
+        )  # fmt: skip
+    output.parent.mkdir(parents=True, exist_ok=True)
+    step(f"Packing {output.name}")
+    argv: list[str | Path] = [*_pex(tools), f"{project.package}=={project.version}", "--venv-repository", environment, "--venv", "prepend",
+            "--venv-site-packages-copies", "--console-script", project.command, "--output-file", output]  # fmt: skip
+    run("packing", argv, project.folder)
+
+
+def _pex(tools: Installer) -> Sequence[str]:
+    if find_spec("pex") is not None:
+        return (sys.executable, "-m", "pex")
+    if tools.uv:
+        return (*tools.uv, "tool", "run", "--python", sys.executable, "pex")
+    raise UsageError("pex makes the file, and is not here", hint="pip install 'skillkit-distributions[bundle]'")
