@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
+import subprocess
 import sys
 import zipfile
 from collections.abc import Sequence
@@ -68,7 +70,7 @@ def build(project: Project, into: Path, tools: Installer, *, locked: bool = True
             return Built(wheel)
         step("Loading its plugins, and writing the lock")
         made = Path(temporary, LOCK)
-        run("locking", [python, "-I", locking.__file__, project.name, made], project.folder)
+        _lock(python, project, made)
         inside = project.file.with_name(LOCK)
         shutil.copyfile(made, inside)
         step("Building the wheel with its lock")
@@ -81,6 +83,15 @@ def build(project: Project, into: Path, tools: Installer, *, locked: bool = True
     pins = [f"{name}=={one['version']}" for name, one in content["packages"].items()]
     (into / "requirements.txt").write_text("\n".join(pins) + "\n", encoding="utf-8")
     return Built(wheel, into / LOCK, into / "requirements.txt", content)
+
+
+def _lock(python: Path, project: Project, file: Path) -> None:
+    """Write the lock of an environment, with the core that is in it."""
+    argv = [str(python), "-I", locking.__file__, project.name, str(file)]
+    done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode != 0:
+        said = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
+        raise SkillKitError(re.sub(r"\S+/distribution\.yaml", lambda _: str(project.file), said))
 
 
 def _check(wheel: Path, project: Project, lock: dict[str, Any]) -> None:
@@ -114,8 +125,9 @@ def bundle(project: Project, wheel: Path, environment: Path, output: Path, tools
         )  # fmt: skip
     output.parent.mkdir(parents=True, exist_ok=True)
     step(f"Packing {output.name}")
-    argv: list[str | Path] = [*_pex(tools), f"{project.package}=={project.version}", "--venv-repository", environment, "--venv", "prepend",
-            "--venv-site-packages-copies", "--console-script", project.command, "--output-file", output]  # fmt: skip
+    requirement = f"{project.package}=={project.version}"
+    how: list[str | Path] = ["--venv-repository", environment, "--venv", "prepend", "--venv-site-packages-copies"]
+    argv = [*_pex(tools), requirement, *how, "--console-script", project.command, "--output-file", output]
     run("packing", argv, project.folder)
 
 

@@ -44,10 +44,11 @@ def declared(host: Host) -> dict[str, dict[str, Any]]:
     """Return the plugins that run, each with its package, its hooks and what it declares to need.
 
     Raises:
-        SkillKitError: one of them does not load.
+        SkillKitError: one of them does not load, or the configuration is wrong.
     """
     host.plan.pass_lock()
     host.collect_all()
+    host.check_config()
     broken = [problem for problem in host.problems if problem.severity == "error"]
     if broken:
         raise SkillKitError(f"nothing is locked, because not every plugin loads: {broken[0]}")

@@ -77,9 +77,8 @@ def lock(ctx: click.Context, distribution: str | None, output: Path | None, as_j
     if as_json:
         print_json({"lock": str(path), "editable": loose, **made})
         return
-    echo(
-        f"{style('✓', fg='green')} {len(made['plugins'])} plugins of {len(made['packages'])} packages in {short_path(str(path))}"
-    )
+    count = f"{len(made['plugins'])} plugins of {len(made['packages'])} packages"
+    echo(f"{style('✓', fg='green')} {count} in {short_path(str(path))}")
     if loose:
         shown = ", ".join(loose[:3]) + (f" and {len(loose) - 3} more" if len(loose) > 3 else "")
         warning(f"installed editable, so that their files are not pinned: {shown}")
