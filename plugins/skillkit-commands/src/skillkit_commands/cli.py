@@ -8,6 +8,7 @@ import click
 
 from skillkit_core import AgentRunner
 from skillkit_core.cli.output import echo, json_option, print_json, short_path, table, warning
+from skillkit_core.program import named
 
 from .dispatch import SlashCommands
 from .prompts import prompt_files
@@ -55,4 +56,7 @@ def list_(ctx: click.Context, as_json: bool = False) -> None:
     for file in problems:
         warning(f"{short_path(str(file.path))}: {'; '.join(file.problems)}")
     if host.withheld is None and any((host.cwd / name / "commands").is_dir() for name in (".skillkit", ".claude")):
-        echo("The prompt files of this folder do not count: it is not trusted. Try: skillkit config trust", err=True)
+        echo(
+            named("The prompt files of this folder do not count: it is not trusted. Try: skillkit config trust"),
+            err=True,
+        )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from skillkit_commands import Prompt, SlashCommand, SlashCommandSet
 
 from skillkit_core import UsageError
+from skillkit_core.program import named
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -38,7 +39,8 @@ async def mcp(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> s
             for of, made in used_by(agent)
             if of is not connections
         ]
-        return "\n".join([*_lines(connections), *own]) or "There are no MCP servers. Add one: skillkit mcp import FILE"
+        none = named("There are no MCP servers. Add one: skillkit mcp import FILE")
+        return "\n".join([*_lines(connections), *own]) or none
     name, _, does = arguments.rpartition(" ") if arguments.rpartition(" ")[2] in _DOES else (arguments, "", "tools")
     one = connections.named(name.strip())
     if does in ("on", "off"):

@@ -117,7 +117,7 @@ def install(
         elif not dry_run:
             echo(f"{style('✓', fg='green')} {one.name} is installed in {short_path(str(target.folder / one.name))}")
     if new and not dry_run and target.kind == "project" and host.withheld is None:
-        echo("It counts once the folder is trusted: skillkit config trust", err=True)
+        echo(named("It counts once the folder is trusted: skillkit config trust"), err=True)
 
 
 @click.command()
