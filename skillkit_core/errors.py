@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from .program import named
+from .program import as_typed
 
 if TYPE_CHECKING:
     from .agent.response import AgentResponse
@@ -43,7 +43,7 @@ class SkillKitError(Exception):
         super().__init__(message)
         self.message = message
         self.where = where
-        self.hint = named(hint) if hint else hint
+        self.hint = as_typed(hint) if hint else hint
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.message}" if self.where else self.message
@@ -346,7 +346,7 @@ class Diagnostic(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """Return the diagnostic as ``--json`` shows it."""
         shown = ("plugin", "distribution", "version", "stage", "severity", "message", "remedy")
-        return {name: getattr(self, name) for name in shown} | {"remedy": named(self.remedy)}
+        return {name: getattr(self, name) for name in shown} | {"remedy": as_typed(self.remedy)}
 
 
 # ``KeyboardInterrupt``, ``SystemExit`` and any other ``BaseException`` of a plugin are meant for the program, and pass

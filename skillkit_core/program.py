@@ -41,7 +41,7 @@ def become(new: Program) -> None:
     _running = new
 
 
-def named(text: str) -> str:
+def as_typed(text: str) -> str:
     """Return a text of SkillKit for the person: with the names of the command and of variables that hold in this program."""
     if _running.name != "skillkit":
         text = _COMMAND.sub(_running.name, text).replace(PREFIX, _running.prefix)

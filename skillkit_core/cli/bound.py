@@ -17,7 +17,7 @@ import click
 from .. import __version__
 from ..host.discovery import DISTRIBUTIONS, preferred, scan
 from ..host.distribution import load_distribution
-from ..program import PREFIX, Program, become, named
+from ..program import PREFIX, Program, as_typed, become
 from ..settings.paths import platform_paths
 
 __all__ = ["bind"]
@@ -35,7 +35,7 @@ class _Formatter(click.HelpFormatter):
     """Help with the names that hold in the program."""
 
     def getvalue(self) -> str:
-        return named(super().getvalue())
+        return as_typed(super().getvalue())
 
 
 def bind(name: str) -> None:

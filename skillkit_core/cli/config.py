@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import ConfigError, PluginError, UnknownName
-from ..program import named
+from ..program import as_typed
 from ..settings.config import masked
 from ..settings.trust import Trust
 from .output import echo, fields, json_option, print_json, short_path, style, table
@@ -89,7 +89,7 @@ def path(state: Any, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    trusted = "yes" if found.pop("project_trusted") else named("no; skillkit config trust")
+    trusted = "yes" if found.pop("project_trusted") else as_typed("no; skillkit config trust")
     fields([*((name, short_path(str(value))) for name, value in found.items()), ("project trusted", trusted)])
 
 
@@ -117,7 +117,7 @@ def init(state: Any, project: bool, force: bool) -> None:
         if (parts := trusted.parts(host.cwd)) is not None:
             trusted.add(host.cwd, trusted.look(host.cwd, parts))
     elif project:
-        echo(named("It counts once the folder is trusted: skillkit config trust"))
+        echo(as_typed("It counts once the folder is trusted: skillkit config trust"))
 
 
 def _template(host: Host) -> str:

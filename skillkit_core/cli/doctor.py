@@ -14,8 +14,8 @@ import click
 from .. import __version__
 from ..errors import SkillKitError
 from ..host.plugins import project_content
-from ..host.registry import named as named_item
-from ..program import named, program
+from ..host.registry import named
+from ..program import as_typed, program
 from ..settings.config import odd_variables
 from .config import section_models
 from .output import echo, escaped, json_option, print_json, short_path, style, wrap
@@ -41,9 +41,9 @@ def _checks(host: Host) -> list[dict[str, Any]]:
 
     def check(name: str, work: Callable[[], str]) -> None:
         try:
-            rows.append({"check": name, "ok": True, "message": named(work())})
+            rows.append({"check": name, "ok": True, "message": as_typed(work())})
         except SkillKitError as error:
-            rows.append({"check": name, "ok": False, "message": named(str(error))})
+            rows.append({"check": name, "ok": False, "message": as_typed(str(error))})
 
     def configuration() -> str:
         host.check_config()
@@ -54,7 +54,7 @@ def _checks(host: Host) -> list[dict[str, Any]]:
             ("session.store", host.session_stores),
             ("tools.executor", host.executors),
         ):
-            named_item(host.config, key, registry)  # also what only a later run would use
+            named(host.config, key, registry)  # also what only a later run would use
         for unknown in unknown_plugins(host):
             raise unknown
         for _, model in section_models(host):

@@ -14,7 +14,7 @@ import click
 
 from .. import __version__
 from ..errors import PluginError, SkillKitError, UnknownName, UsageError
-from ..program import named, program
+from ..program import as_typed, program
 from ..settings.config import odd_variables
 from .output import columns, echo, error_line, style, warning
 
@@ -218,7 +218,7 @@ class RootGroup(click.Group):
             first = "skillkit doctor"
         formatter.write_paragraph()
         with formatter.indentation():
-            formatter.write_text(named(f"Try: {first}"))
+            formatter.write_text(as_typed(f"Try: {first}"))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one line per command, without importing the modules of plugins."""

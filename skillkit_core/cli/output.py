@@ -10,7 +10,7 @@ from typing import Any, TextIO, TypeVar
 
 import click
 
-from ..program import named
+from ..program import as_typed
 
 F = TypeVar("F", bound=Callable[..., Any])
 # A terminal obeys these, or they turn text around or hide it. The marks and joiners that scripts and emoji need stay.
@@ -183,9 +183,9 @@ def short_path(text: str) -> str:
 
 def error_line(text: str) -> None:
     """Print an error: one line on stderr."""
-    echo(f"{style('Error:', fg='red', bold=True, stream=sys.stderr)} {named(text)}", err=True)
+    echo(f"{style('Error:', fg='red', bold=True, stream=sys.stderr)} {as_typed(text)}", err=True)
 
 
 def warning(text: str) -> None:
     """Print a warning: one line on stderr."""
-    echo(style(f"Warning: {printable(named(text))}", fg="yellow", stream=sys.stderr), err=True)
+    echo(style(f"Warning: {printable(as_typed(text))}", fg="yellow", stream=sys.stderr), err=True)

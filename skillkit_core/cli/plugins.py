@@ -11,7 +11,7 @@ import click
 from ..errors import SkillKitError, UnknownName, close_matches
 from ..host.manifest import read_manifest
 from ..host.plan import unknown_plugin
-from ..program import named
+from ..program import as_typed
 from .output import echo, fields, json_option, print_json, short_path, style, table, warning
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def report(host: Host, tracebacks: bool) -> None:
         owner = f" ({problem.distribution} {problem.version})" if problem.distribution else ""
         echo(f"{mark} {style(problem.plugin, bold=True)}{owner}, {problem.stage}: {problem.message}")
         if problem.remedy:
-            echo(f"  {style(named(problem.remedy), dim=True)}")
+            echo(f"  {style(as_typed(problem.remedy), dim=True)}")
         if tracebacks and problem.traceback:
             echo(style(problem.traceback, dim=True))
     count = len(host.plugins)

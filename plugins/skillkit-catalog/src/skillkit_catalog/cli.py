@@ -11,7 +11,7 @@ import click
 from skillkit_core.cli.output import echo, fields, json_option, print_json, short_path, style, table
 from skillkit_core.errors import AmbiguousName, SkillKitError, UnknownName, UsageError
 from skillkit_core.frozen import thaw
-from skillkit_core.program import named
+from skillkit_core.program import as_typed
 
 if TYPE_CHECKING:
     from skillkit_core import Host, ModelDefinition
@@ -214,7 +214,7 @@ def refresh(
         changes = [dict(zip(("model", "field", "old", "new"), row, strict=True)) for row in found.changes]
         print_json({"source": found.source, "looked_at": found.looked_at, "changes": changes, "path": path})
     elif path is not None:
-        echo(named(f"Kept in {short_path(path)}; 'skillkit models refresh --undo' removes it."))
+        echo(as_typed(f"Kept in {short_path(path)}; 'skillkit models refresh --undo' removes it."))
 
 
 def _newer(host: Host, provider: str | None, api: str | None, base_url: str | None) -> Found:

@@ -9,7 +9,7 @@ from typing import Any
 from skillkit_core import ActionArg, SkillAction, UsageError
 from skillkit_core.errors import close_matches
 from skillkit_core.host.json_schema import validate
-from skillkit_core.program import named
+from skillkit_core.program import as_typed
 
 __all__ = ["parse_action_args", "usage_line"]
 
@@ -26,7 +26,7 @@ def usage_line(skill: str, action: SkillAction) -> str:
             flag = f"--{arg.name.replace('_', '-')}"
             shown = flag if arg.type == "boolean" else f"{flag} <{arg.type}>"
             words.append(shown if arg.required else f"[{shown}]")
-    return " ".join([named("skillkit run --skill"), skill, action.name, *words])
+    return " ".join([as_typed("skillkit run --skill"), skill, action.name, *words])
 
 
 def _convert(arg: ActionArg, text: str, where: str) -> Any:

@@ -8,7 +8,7 @@ import click
 
 from skillkit_core import AgentRunner
 from skillkit_core.cli.output import echo, json_option, print_json, short_path, table, warning
-from skillkit_core.program import named
+from skillkit_core.program import as_typed
 
 from .dispatch import SlashCommands
 from .prompts import prompt_files
@@ -57,6 +57,6 @@ def list_(ctx: click.Context, as_json: bool = False) -> None:
         warning(f"{short_path(str(file.path))}: {'; '.join(file.problems)}")
     if host.withheld is None and any((host.cwd / name / "commands").is_dir() for name in (".skillkit", ".claude")):
         echo(
-            named("The prompt files of this folder do not count: it is not trusted. Try: skillkit config trust"),
+            as_typed("The prompt files of this folder do not count: it is not trusted. Try: skillkit config trust"),
             err=True,
         )

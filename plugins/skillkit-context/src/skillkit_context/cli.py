@@ -13,7 +13,7 @@ from skillkit_core import AgentRunner, prompt_parts
 from skillkit_core.cli.output import echo, fields, json_option, print_json, table
 from skillkit_core.errors import SkillKitError
 from skillkit_core.estimates import estimator_for
-from skillkit_core.program import named
+from skillkit_core.program import as_typed
 
 from .facts import facts_of
 from .files import Loaded, Reason, project_root
@@ -82,7 +82,7 @@ def show(ctx: click.Context, as_json: bool = False, text: bool = False) -> None:
         fields(found["facts"].items())
     if any(one["reason"] == "untrusted" for one in found["left_out"]):
         folder = found["root"] if found["trusted"] else "."
-        echo(named(f"What a folder brings counts once it is trusted. Try: skillkit config trust {folder}"), err=True)
+        echo(as_typed(f"What a folder brings counts once it is trusted. Try: skillkit config trust {folder}"), err=True)
 
 
 async def _found(host: Host, text: bool) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import click
 
 from skillkit_core.cli.output import echo, fields, json_option, print_json, short_path, style
 from skillkit_core.errors import ConfigError, UsageError
-from skillkit_core.program import named
+from skillkit_core.program import as_typed
 
 __all__ = ["dist"]
 
@@ -63,7 +63,7 @@ def new(name: str, template: str, path: Path | None, as_json: bool) -> None:
     echo(f"{style('✓', fg='green')} {short_path(str(folder))}")
     for file in files:
         echo(f"  {file}")
-    echo(named(f"Build it: skillkit dist build {short_path(str(folder))}"))
+    echo(as_typed(f"Build it: skillkit dist build {short_path(str(folder))}"))
 
 
 @dist.command()
@@ -160,4 +160,4 @@ def image(folder: Path, output: Path | None, base: str | None, force: bool, as_j
         return
     echo(f"{style('✓', fg='green')} {short_path(str(path))}")
     if not (folder / "dist" / "requirements.txt").exists():
-        echo(named(f"Before the image: skillkit dist build {short_path(str(folder))}"))
+        echo(as_typed(f"Before the image: skillkit dist build {short_path(str(folder))}"))

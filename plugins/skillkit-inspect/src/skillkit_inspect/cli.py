@@ -9,7 +9,7 @@ import click
 
 from skillkit_core import AgentConfig
 from skillkit_core.cli.output import echo, json_option, print_json, style
-from skillkit_core.program import named
+from skillkit_core.program import as_typed
 
 from .report import print_handlers, print_hooks, trace_request
 
@@ -64,6 +64,6 @@ def hooks(ctx: click.Context, as_json: bool) -> None:
         print_handlers(found["handlers"])
         print_hooks(found["hooks"])
         if errors:
-            doctor = named("see 'skillkit plugins doctor'")
+            doctor = as_typed("see 'skillkit plugins doctor'")
             echo(f"{style('✗', fg='red')} problems with {', '.join(errors)}: {doctor}")
     ctx.exit(0 if ok else 1)

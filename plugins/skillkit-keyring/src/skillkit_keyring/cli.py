@@ -11,7 +11,7 @@ import click
 from skillkit_core.cli.output import echo, json_option, print_json, short_path, table, warning
 from skillkit_core.contracts.user_interface import Answers, NoticeLevel, Survey, UserInterface
 from skillkit_core.errors import UsageError
-from skillkit_core.program import named
+from skillkit_core.program import as_typed
 
 from .login import LONGEST_KEY, Method, log_in, log_out, target_of
 from .slash import said_after_login
@@ -130,7 +130,7 @@ def status(state: Any, provider: str | None, everything: bool, as_json: bool) ->
     if shown:
         table(["provider", "variable", "from", "ends with", "valid"], [_cells(row) for row in shown], styles=_styles)
     else:
-        echo(named("No provider has a credential: skillkit auth login PROVIDER"))
+        echo(as_typed("No provider has a credential: skillkit auth login PROVIDER"))
     for row in shown:
         if row["problem"]:
             warning(row["problem"])

@@ -11,7 +11,7 @@ import click
 
 from skillkit_core import SkillKitError, UserInterface
 from skillkit_core.cli.output import echo, fields, json_option, print_json, short_path, shorten, style, table, warning
-from skillkit_core.program import named
+from skillkit_core.program import as_typed
 
 if TYPE_CHECKING:
     from skillkit_core import Answers, Host, Survey
@@ -51,10 +51,10 @@ def list_(ctx: click.Context, as_json: bool = False) -> None:
         for problem in one.problems:
             warning(f"{one.name}: {problem}")
     if not found:
-        echo(named("There are no MCP servers. Add those of another program: skillkit mcp import FILE"))
+        echo(as_typed("There are no MCP servers. Add those of another program: skillkit mcp import FILE"))
     if (host.cwd / ".mcp.json").exists() and not host.trusts(".mcp.json"):
         echo(
-            named("The .mcp.json of this folder does not count: it is not trusted. Try: skillkit config trust"),
+            as_typed("The .mcp.json of this folder does not count: it is not trusted. Try: skillkit config trust"),
             err=True,
         )
 

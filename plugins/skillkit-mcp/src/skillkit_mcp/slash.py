@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from skillkit_commands import Prompt, SlashCommand, SlashCommandSet
 
 from skillkit_core import UsageError
-from skillkit_core.program import named
+from skillkit_core.program import as_typed
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -39,7 +39,7 @@ async def mcp(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> s
             for of, made in used_by(agent)
             if of is not connections
         ]
-        none = named("There are no MCP servers. Add one: skillkit mcp import FILE")
+        none = as_typed("There are no MCP servers. Add one: skillkit mcp import FILE")
         return "\n".join([*_lines(connections), *own]) or none
     name, _, does = arguments.rpartition(" ") if arguments.rpartition(" ")[2] in _DOES else (arguments, "", "tools")
     one = connections.named(name.strip())

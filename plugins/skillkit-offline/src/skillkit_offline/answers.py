@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skillkit_core.messages import ToolResultMessage
-from skillkit_core.program import named
+from skillkit_core.program import as_typed
 from skillkit_core.tools import Tool
 
 from .choice import Choice, Verdict, choose
@@ -31,7 +31,7 @@ def refusal_of(choice: Choice, tools: Sequence[Tool]) -> str:
     first = f"No skill fits this request, so nothing ran{_not_understood(choice)}."
     actions = [t for t in tools if is_action(t)]
     if not actions:
-        return f"{first} No skill with a deterministic action is installed (`{named('skillkit skills list')}`)."
+        return f"{first} No skill with a deterministic action is installed (`{as_typed('skillkit skills list')}`)."
     near = [c.tool for c in choice.candidates]
     heading = "The nearest are:" if near else "Offline, these can be asked for:"
     shown = near or list({skill_of(t): t for t in reversed(actions)}.values())[::-1]  # the first of each skill
@@ -54,7 +54,7 @@ def _listed(tools: Sequence[Tool], among: Sequence[Tool]) -> list[str]:
         lines.append(f"- {visible(label(tool))}: {purpose}.")
         lines += [f"  For example: {visible(example)}" for example in _example(tool, among)]
     if len(tools) > _MOST_LISTED:
-        lines.append(f"- and {len(tools) - _MOST_LISTED} more: {named('skillkit skills list')}")
+        lines.append(f"- and {len(tools) - _MOST_LISTED} more: {as_typed('skillkit skills list')}")
     return [*lines, ""]
 
 

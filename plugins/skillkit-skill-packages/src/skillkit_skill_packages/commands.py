@@ -11,6 +11,7 @@ from skillkit_skills import problem_data
 
 from skillkit_core.cli.output import echo, json_option, print_json, short_path, style, table
 from skillkit_core.errors import SkillKitError, UnknownName, UsageError
+from skillkit_core.program import as_typed
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -117,7 +118,7 @@ def install(
         elif not dry_run:
             echo(f"{style('✓', fg='green')} {one.name} is installed in {short_path(str(target.folder / one.name))}")
     if new and not dry_run and target.kind == "project" and host.withheld is None:
-        echo(named("It counts once the folder is trusted: skillkit config trust"), err=True)
+        echo(as_typed("It counts once the folder is trusted: skillkit config trust"), err=True)
 
 
 @click.command()

@@ -9,7 +9,7 @@ from skillkit_markdown import markdown_files, project_places
 
 from skillkit_core.cli.output import echo, fields, json_option, print_json, short_path, table, warning
 from skillkit_core.errors import UnknownName
-from skillkit_core.program import named
+from skillkit_core.program import as_typed
 
 from .definitions import AgentFile, agent_files, usable
 
@@ -46,7 +46,9 @@ def list_(ctx: click.Context, as_json: bool = False) -> None:
         for problem in file.problems:
             warning(f"{short_path(str(file.path))}: {problem}")
     if host.withheld is None and any(markdown_files(host.cwd / folder) for folder in project_places("agents").values()):
-        echo(named("The agents of this folder do not count: it is not trusted. Try: skillkit config trust"), err=True)
+        echo(
+            as_typed("The agents of this folder do not count: it is not trusted. Try: skillkit config trust"), err=True
+        )
 
 
 @agents.command()

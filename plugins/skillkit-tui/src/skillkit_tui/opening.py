@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from skillkit_frontend import Books, Choices, ends_in_time, opened
 
 from skillkit_core.cli.output import echo
-from skillkit_core.program import named
+from skillkit_core.program import as_typed
 
 from .app import TerminalUI
 
@@ -37,5 +37,5 @@ async def work(host: Host, options: Choices) -> int:
         with ends_in_time(ui.leave):
             code = await ui.run_async(mouse=getattr(section, "mouse", True)) or ui.return_code or 0
         if (session := ui.talk.going_on) is not None:
-            echo(named(f"Go on with: skillkit tui --session {session}"))
+            echo(as_typed(f"Go on with: skillkit tui --session {session}"))
     return code

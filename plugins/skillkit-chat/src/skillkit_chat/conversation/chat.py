@@ -31,7 +31,7 @@ from skillkit_frontend import (
 )
 
 from skillkit_core.cli.output import printable, shorten
-from skillkit_core.program import named
+from skillkit_core.program import as_typed
 
 from .completion import ChatCompleter
 from .input_line import EARLY, InputLine, history_in
@@ -72,7 +72,7 @@ async def converse(host: Host, options: Choices) -> int:
         chat = Chat(agent, kept, options)
         code = await chat.hold(" ".join(options.words).strip())
         if (session := chat.talk.going_on) is not None:
-            chat.screen.print(Text(), note(named(f"Go on with: skillkit chat --session {session}")))
+            chat.screen.print(Text(), note(as_typed(f"Go on with: skillkit chat --session {session}")))
     return code
 
 

@@ -8,7 +8,7 @@ import click
 
 from skillkit_core.cli.output import echo, fields, json_option, print_json, table
 from skillkit_core.descriptors import load_object
-from skillkit_core.program import named
+from skillkit_core.program import as_typed
 
 from ..listed import Listed, explain, listing
 from ..settings import settings_of
@@ -131,7 +131,7 @@ def why(ctx: click.Context, name: str, query: str, as_json: bool) -> None:
 
 def _untrusted(host: Host) -> None:
     for folder in untrusted_folders(host):
-        echo(named(f"The skills in {folder} are not used: trust the folder with 'skillkit config trust'."), err=True)
+        echo(as_typed(f"The skills in {folder} are not used: trust the folder with 'skillkit config trust'."), err=True)
 
 
 def _notes(host: Host) -> None:
@@ -144,11 +144,11 @@ def _notes(host: Host) -> None:
         for name in names:
             if name not in known:
                 where = host.config.origin(f"skills.{key}")
-                echo(named(f"{where}: there is no skill {name!r}; 'skillkit skills list' has the names."), err=True)
+                echo(as_typed(f"{where}: there is no skill {name!r}; 'skillkit skills list' has the names."), err=True)
     failed = [p for _, p in host.skill_problems if p.severity == "error"]
     if failed:
         what = "place gave" if len(failed) == 1 else "places gave"
-        echo(named(f"{len(failed)} {what} no skill; see 'skillkit skills list --all'."), err=True)
+        echo(as_typed(f"{len(failed)} {what} no skill; see 'skillkit skills list --all'."), err=True)
 
 
 @skills.command()
