@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def lock_state(plan: Plan) -> str:
-    """Return that everything is as it was locked, or raise an error that names every difference."""
+    """Return that everything is as it was locked, or raise an error that names all that is not."""
     from ..host.lock import unlocked
 
     path, wrong = unlocked(plan)

@@ -86,7 +86,7 @@ def read_lock(path: str, distribution: str) -> Mapping[str, Any]:
     try:
         with open(path, encoding="utf-8") as file:
             lock: Mapping[str, Any] = json.load(file)
-        _ = [(one["package"], lock["platform"]) for one in lock["plugins"].values()]
+        _ = [one["package"] for one in lock["plugins"].values()], lock["platform"]
         _ = [(one["version"], one["digest"], one["own"]) for one in lock["packages"].values()]
         other = lock["distribution"] if lock["lock_version"] == 1 else "a newer SkillKit"
     except FileNotFoundError:

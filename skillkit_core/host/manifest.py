@@ -22,13 +22,13 @@ class Manifest(NamedTuple):
 
     Attributes:
         path: path of the file.
-        api: the plugin API that it is written for; ``None``: it does not say.
+        api: the plugin API that it is written for; empty: it does not say.
         needs: what it needs, by kind (:data:`NEEDS`): hooks and kinds of hooks, names of secrets, hosts, programs. A kind that is
             absent is not limited; an empty one means that it needs none.
     """
 
     path: str
-    api: int | None = None
+    api: str = ""
     needs: Mapping[str, tuple[str, ...]] = {}
 
     def check(self, kind: str, name: str, what: str, also: tuple[str, ...] = ()) -> None:
@@ -71,10 +71,7 @@ def read_manifest(entry: EntryPoint, cache: str | None = None) -> Manifest | Non
     for key, names in needs.items():
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise ConfigError("must be a list of names", where=document.where(f"needs.{key}"))
-    api = str(data.get("skillkit_api", ""))
-    if api and not api.isdecimal():
-        raise ConfigError(f"must be a number, not {api!r}", where=document.where("skillkit_api"))
-    return Manifest(path, int(api) if api else None, {key: tuple(names) for key, names in needs.items()})
+    return Manifest(path, str(data.get("skillkit_api", "")), {key: tuple(names) for key, names in needs.items()})
 
 
 def check_made_for(entry: EntryPoint, manifest: Manifest | None) -> None:
@@ -85,9 +82,9 @@ def check_made_for(entry: EntryPoint, manifest: Manifest | None) -> None:
     """
     from .distribution import in_range
 
-    check_number(manifest.api if manifest is not None and manifest.api is not None else API_VERSION, entry.distribution)
+    check_number((manifest and manifest.api) or API_VERSION, entry.distribution)
     for wanted in _cores(entry):
-        plain = re.sub(r"(?:~=|==)([\d.]+)(?:\.\d+|\.\*)(?=,|$)", _family, wanted)
+        plain = re.sub(r"(~=|==)([\d.]*?)(\d+)(\.\d+|\.\*)(?=,|$)", _family, wanted)
         lower = ",".join(bound for bound in plain.split(",") if bound[:1] not in "<!")
         try:
             if in_range(__version__, plain):
@@ -100,10 +97,9 @@ def check_made_for(entry: EntryPoint, manifest: Manifest | None) -> None:
 
 def _family(match: re.Match[str]) -> str:
     """Return the bounds that ``~=1.2.3`` and ``==1.2.*`` stand for."""
-    if match[0].startswith("==") and not match[0].endswith("*"):
-        return match[0]
-    head, _, last = match[1].rpartition(".")
-    return f">={match[0][2:].removesuffix('.*')},<{head}{'.' if head else ''}{int(last) + 1}"
+    sign, head, number, last = match.groups()
+    exact = sign == "==" and last != ".*"
+    return match[0] if exact else f">={head}{number}{last.removesuffix('.*')},<{head}{int(number) + 1}"
 
 
 def _cores(entry: EntryPoint) -> list[str]:
@@ -124,16 +120,12 @@ def check_number(wanted: Any, owner: str) -> None:
     Raises:
         PluginError: the plugin is written for another API.
     """
-    try:
-        number = int(wanted)
-    except (TypeError, ValueError):
-        raise PluginError(f"skillkit_api must be a number, not {wanted!r}", hint=f"upgrade {owner}") from None
-    if not API_VERSION - 1 <= number <= API_VERSION:
-        raise _other_core(number > API_VERSION, f"plugin API {number}, this is {API_VERSION}", owner)
+    if not str(wanted).isdecimal():
+        raise PluginError(f"skillkit_api must be a number, not {wanted!r}", hint=f"upgrade {owner}")
+    if not API_VERSION - 1 <= int(wanted) <= API_VERSION:
+        raise _other_core(int(wanted) > API_VERSION, f"plugin API {wanted}, this is {API_VERSION}", owner)
 
 
 def _other_core(newer: bool, what: str, owner: str) -> PluginError:
-    return PluginError(
-        f"it is made for {'a newer' if newer else 'an older'} core ({what})",
-        hint=f"upgrade {'skillkit-core' if newer else owner}",
-    )
+    age, package = ("a newer", "skillkit-core") if newer else ("an older", owner)
+    return PluginError(f"it is made for {age} core ({what})", hint=f"upgrade {package}")

@@ -68,7 +68,7 @@ def test_a_plugin_for_this_core_loads(site: Any, requires: str) -> None:
     ("declares", "stage", "message"),
     [
         ("skillkit_api: '2'", "api", "it is made for a newer core (plugin API 2, this is 1)"),
-        ("skillkit_api: one", "manifest", "{file}:1: skillkit_api: must be a number, not 'one'"),
+        ("skillkit_api: one", "api", "skillkit_api must be a number, not 'one'"),
         ("need: {}", "manifest", "{file}:1: need: is not what a plugin declares"),
         ("needs: {hook: []}", "manifest", "{file}:1: needs.hook: is not what a plugin declares"),
         ("needs: [hooks]", "manifest", "{file}:1: needs: is not what a plugin declares"),
@@ -171,7 +171,7 @@ def test_info_shows_what_a_plugin_declares_without_importing_it(site: Any) -> No
 
     assert data == {
         "path": str(file),
-        "api": 1,
+        "api": "1",
         "needs": {
             "hooks": {"names": ["registration"], "enforced": True},
             "secrets": {"names": [], "enforced": True},
