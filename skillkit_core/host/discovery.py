@@ -57,6 +57,17 @@ def canonical(name: str) -> str:
     return "-".join(part for part in name.replace("_", "-").replace(".", "-").lower().split("-") if part)
 
 
+def dist_infos() -> dict[str, tuple[str, str]]:
+    """Return version and ``.dist-info`` of the packages on ``sys.path``, by normalised name. As for imports, the first counts."""
+    found: dict[str, tuple[str, str]] = {}
+    for place in filter(os.path.isdir, dict.fromkeys(sys.path)):
+        for name in sorted(os.listdir(place)):
+            if name.endswith(".dist-info"):
+                package, _, version = name.removesuffix(".dist-info").partition("-")
+                found.setdefault(canonical(package), (version, os.path.join(place, name)))
+    return found
+
+
 def parse(
     text: str, group_prefix: str = "skillkit.", wrong: list[Wrong] | None = None
 ) -> Iterable[tuple[str, str, str]]:

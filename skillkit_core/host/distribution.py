@@ -174,7 +174,8 @@ def _check_head(document: Document) -> str:
         hint = "write something like '>=0.1,<0.2'"
         raise ConfigError(f"{str(error)!r} is not a version bound", where=document.where("core"), hint=hint) from None
     if not fits:
-        raise ConfigError(f"wants skillkit-core {core}, this is {__version__}", where=document.where("core"))
+        hint = "upgrade the package of the distribution, or skillkit-core"
+        raise ConfigError(f"wants skillkit-core {core}, this is {__version__}", where=document.where("core"), hint=hint)
     return name
 
 

@@ -180,10 +180,16 @@ def _stdout_spared() -> Iterator[None]:
             os.close(kept)
 
 
-def import_plugin(entry: EntryPoint, seconds: float, manifest: Manifest | None = None) -> Any:
+def import_plugin(
+    entry: EntryPoint,
+    seconds: float,
+    manifest: Manifest | None = None,
+    here: Mapping[str, tuple[str, str]] = {},
+) -> Any:
     """Import the plugin object of an entry point: a module, an object in the module, or an instance of a class in it.
 
-    A plugin that declares, in its package or its ``manifest``, that it is made for another core is not imported.
+    A plugin that declares, in its package or its ``manifest``, that it is made for another core, or for other packages than are
+    installed ``here``, is not imported.
 
     Raises:
         Failure: the stage ``import`` or ``api`` failed.
@@ -192,7 +198,7 @@ def import_plugin(entry: EntryPoint, seconds: float, manifest: Manifest | None =
 
     owner: dict[str, Any] = {"distribution": entry.distribution, "version": entry.version}
     with isolated(entry.name, "api", **owner):
-        check_made_for(entry, manifest)
+        check_made_for(entry, manifest, here)
     with _stdout_spared(), isolated(entry.name, "import", **owner, seconds=seconds):
         module, _, attribute = entry.value.partition(":")
         plugin: Any = import_module(module)

@@ -13,7 +13,7 @@ from os.path import basename, dirname, isfile, join, relpath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ConfigError
-from .discovery import canonical
+from .discovery import canonical, dist_infos
 
 if TYPE_CHECKING:
     from .distribution import Distribution
@@ -56,14 +56,8 @@ class Difference(NamedTuple):
 
 
 def installed() -> dict[str, Installed]:
-    """Return the packages on ``sys.path`` by their normalised names; as for imports, the first of a name counts."""
-    found: dict[str, Installed] = {}
-    for place in filter(os.path.isdir, dict.fromkeys(sys.path)):
-        for name in sorted(os.listdir(place)):
-            if name.endswith(".dist-info"):
-                package, _, version = name.removesuffix(".dist-info").partition("-")
-                found.setdefault(canonical(package), Installed(version, join(place, name)))
-    return found
+    """Return the packages on ``sys.path`` by their normalised names."""
+    return {name: Installed(*found) for name, found in dist_infos().items()}
 
 
 def digest(files: Mapping[str, str]) -> str:

@@ -263,6 +263,7 @@ class Host:
         return self._plugins
 
     def _load(self, decisions: Sequence[Decision]) -> None:
+        from .discovery import dist_infos
         from .loading import Failure, import_plugin, isolated
         from .manifest import read_manifest
         from .plugins import Plugins
@@ -275,7 +276,7 @@ class Host:
         loading = Plugins(self, self.report, self.plan.seconds("plugins.hook_timeout", HOOK_SECONDS))
         limit = self.plan.seconds("plugins.import_timeout", IMPORT_SECONDS)
         candidates: list[tuple[str, Any, EntryPoint | None]] = []
-        self._plugins = loading
+        self._plugins, here = loading, dist_infos()
         for decision in decisions:
             if decision.enabled and decision.entry.value:
                 entry = decision.entry
@@ -283,7 +284,7 @@ class Host:
                 try:
                     with isolated(entry.name, "manifest", **owner, seconds=0):
                         manifest = read_manifest(entry, self.plan.paths.cache)
-                    candidates.append((entry.name, import_plugin(entry, limit, manifest), entry))
+                    candidates.append((entry.name, import_plugin(entry, limit, manifest, here), entry))
                     loading.manifests[entry.name] = manifest
                 except Failure as failure:
                     self.report(failure.diagnostic)

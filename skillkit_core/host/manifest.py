@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from .. import API_VERSION, __version__
 from ..errors import ConfigError, PluginError
 from ..settings.documents import read_document
-from .discovery import EntryPoint, find_beside
+from .discovery import EntryPoint, canonical, find_beside
 
 NEEDS = ("hooks", "secrets", "network", "subprocess")
 ENFORCED = ("hooks", "secrets")  # in one process nobody can hold the others
-_CORE = re.compile(r"Requires-Dist:\s*skillkit[-_.]core\b(?:\s*\[.*?\])?\s*\(?([^;)]*)\)?\s*(?:;(.*))?$", re.I)
+_REQUIRED = re.compile(r"Requires-Dist:\s*([\w.-]+)\s*(?:\[.*?\])?\s*\(?([^;)]*)\)?\s*(?:;(.*))?$", re.I)
 
 
 class Manifest(NamedTuple):
@@ -74,25 +74,36 @@ def read_manifest(entry: EntryPoint, cache: str | None = None) -> Manifest | Non
     return Manifest(path, str(data.get("skillkit_api", "")), {key: tuple(names) for key, names in needs.items()})
 
 
-def check_made_for(entry: EntryPoint, manifest: Manifest | None) -> None:
-    """Check that a plugin is made for this core, by the API that it declares and by the core that its package requires.
+def check_made_for(entry: EntryPoint, manifest: Manifest | None, here: Mapping[str, tuple[str, str]]) -> None:
+    """Check that a plugin is made for what is installed, by the API that it declares and by what its package requires.
+
+    Args:
+        here: version and metadata of the installed packages, by name. What is not there the import of the plugin tells.
 
     Raises:
         PluginError: it is not.
     """
+    check_number((manifest and manifest.api) or API_VERSION, entry.distribution)
+    for name, wanted in _required(entry):
+        core = name == "skillkit-core"
+        found = __version__ if core else here.get(name, ("", ""))[0]
+        if found and (newer := _beyond(found, wanted)) is not None:
+            what = f"{name} {wanted}, this is {found}"
+            if core:
+                raise _other_core(newer, what, entry.distribution)
+            raise PluginError(f"it is made for {what}", hint=f"upgrade {name if newer else entry.distribution}")
+
+
+def _beyond(version: str, wanted: str) -> bool | None:
+    """Return whether a newer version is wanted, or an older one; ``None`` if ``version`` fits, or only an installer can tell."""
     from .distribution import in_range
 
-    check_number((manifest and manifest.api) or API_VERSION, entry.distribution)
-    for wanted in _cores(entry):
-        plain = re.sub(r"(~=|==)([\d.]*?)(\d+)(\.\d+|\.\*)(?=,|$)", _family, wanted)
-        lower = ",".join(bound for bound in plain.split(",") if bound[:1] not in "<!")
-        try:
-            if in_range(__version__, plain):
-                continue
-            newer = not in_range(__version__, lower)
-        except ValueError:  # a bound that only an installer understands
-            continue
-        raise _other_core(newer, f"skillkit-core {wanted}, this is {__version__}", entry.distribution)
+    plain = re.sub(r"(~=|==)([\d.]*?)(\d+)(\.\d+|\.\*)(?=,|$)", _family, wanted)
+    lower = ",".join(bound for bound in plain.split(",") if bound[:1] not in "<!")
+    try:
+        return None if in_range(version, plain) else not in_range(version, lower)
+    except ValueError:
+        return None
 
 
 def _family(match: re.Match[str]) -> str:
@@ -102,16 +113,16 @@ def _family(match: re.Match[str]) -> str:
     return match[0] if exact else f">={head}{number}{last.removesuffix('.*')},<{head}{int(number) + 1}"
 
 
-def _cores(entry: EntryPoint) -> list[str]:
-    """Return the versions of the core that the metadata of a plugin's package require."""
+def _required(entry: EntryPoint) -> list[tuple[str, str]]:
+    """Return name and range of what the package of a plugin requires without its extras."""
     folder = f"{entry.distribution.replace('-', '_')}-{entry.version}.dist-info"
     try:
         with open(join(entry.location, folder, "METADATA"), encoding="utf-8", errors="replace") as file:
             head = file.read().partition("\n\n")[0]
     except OSError:
         return []
-    found = filter(None, map(_CORE.match, head.splitlines()))
-    return [re.sub(r"\s", "", match[1]) for match in found if "extra" not in (match[2] or "")]
+    found = filter(None, map(_REQUIRED.match, head.splitlines()))
+    return [(canonical(match[1]), re.sub(r"\s", "", match[2])) for match in found if "extra" not in (match[3] or "")]
 
 
 def check_number(wanted: Any, owner: str) -> None:

@@ -56,6 +56,25 @@ def test_a_plugin_for_another_core_is_not_imported_and_the_remedy_is_an_upgrade(
 
 
 @pytest.mark.parametrize(
+    ("requires", "upgrade"),
+    [
+        ("acme-b>=99", "acme-b"),
+        ("Acme_B[x] (<0.1)", "acme-a"),
+        ("acme-b>=1,<99", None),
+        ("acme-nowhere>=1", None),
+    ],
+)
+def test_a_plugin_for_another_version_of_what_it_needs_is_not_imported(site: Any, requires: str, upgrade: str) -> None:
+    package(site, IMPORTED if upgrade else "", requires=requires)
+    site.metadata("acme-b", "2.0", "")
+
+    problems = site.run("plugins", "doctor", "--json").json["problems"]
+
+    assert [problem["remedy"] for problem in problems] == ([f"upgrade {upgrade}"] if upgrade else [])
+    assert all(problem["message"].startswith("it is made for acme-b ") for problem in problems)
+
+
+@pytest.mark.parametrize(
     "requires", ["", "skillkit-core", "skillkit-core>=0.1,<0.2", "skillkit-core>=99; extra == 'x'", "skillkit-core-x>=99",
                  "skillkit-core===99.foo", "skillkit-core~=0.1", "skillkit-core==0.1.*"],
 )  # fmt: skip
