@@ -104,7 +104,7 @@ def test_state_has_one_owner() -> None:
 def test_what_a_plugin_author_imports_is_small() -> None:
     """Hook specifications, contracts, events and the values that they are made of."""
     met = [path for name, path in modules().items() if floor(name) <= AUTHORS_FLOOR]
-    assert sum(len(path.read_text().splitlines()) for path in met) < 7_200
+    assert sum(len(path.read_text().splitlines()) for path in met) < 7_250
 
 
 def test_the_core_stays_small() -> None:
@@ -125,6 +125,7 @@ def test_nothing_is_in_the_core_for_one_plugin_alone() -> None:
     if not plugins.is_dir():
         pytest.skip("the plugins are not here: this runs in a checkout")
     used = {one.imported for one in imports() if not one.importer.startswith("__")}
+    used.add("cli.bound")  # console scripts of distributions name it, and no module imports it
     for module in sorted(set(modules()) - used):
         name = re.compile(rf"skillkit_core\.{re.escape(module)}\b")
         by = {p.relative_to(plugins).parts[0] for p in plugins.rglob("src/**/*.py") if name.search(p.read_text())}
