@@ -163,6 +163,33 @@ def test_a_conversation_in_an_open_session_attaches_to_it(house):
     house(work)
 
 
+def test_lines_that_are_pasted_at_a_question_are_one_text_that_is_said(house):
+    said, heard = [], asyncio.Event()
+
+    def hear(message):
+        if message.get("event", {}).get("type") == "input":
+            said.append(message["event"]["text"])
+            heard.set()
+
+    async def work(client, session):
+        done = asyncio.ensure_future(client.prompt("pay 5"))
+        listening = {"argv": [*house.argv, "attach", "--lines", session], "cwd": house.cwd, "env": house.env}
+        with Terminal([*house.argv, "attach", session], cwd=house.cwd, env=house.env) as terminal:
+            await asyncio.to_thread(terminal.wait_for, "Pay 5 euros? [y/n]")
+            async with RpcClient(on_message=hear, **listening):
+                heard.clear()
+                terminal.send("y\nbut look first")
+                await asyncio.to_thread(terminal.wait_for, "but look first")
+                terminal.send("\n")
+                await heard.wait()
+                terminal.send("n\n")
+                await asyncio.to_thread(terminal.wait_for, "deny, by attach-")
+                await done
+
+    house(work)
+    assert said[-1] == "y\nbut look first" and not (house.cwd / "paid").exists()
+
+
 def test_a_session_that_no_process_has_open_is_not_attached_to(house, skillkit_cli):
     async def work(client, session):
         await client.prompt("hello")

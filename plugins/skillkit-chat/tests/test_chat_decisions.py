@@ -332,6 +332,13 @@ def test_keys_that_are_typed_before_the_question_approve_nothing(desk, before):
     assert code == 0 and desk.paid == ["7"] and "Denied: a person said no; paid 7" in seen
 
 
+@pytest.mark.parametrize("pasted", [b"y\nbut look first", b"y\nbut look first\n", b"y\n1. look\n2. ask"])
+def test_lines_that_are_pasted_at_the_question_answer_nothing_also_where_the_last_one_has_no_end(desk, pasted):
+    steps = [(LATER, pasted), (b"what is pasted answers nothing", b""), (LATER, b"n\n")]
+    seen, code = desk.at_a_terminal("run", "--provider", "obeys", "pay 5", steps=steps)
+    assert code == 0 and desk.paid == [] and "Denied: a person said no" in seen
+
+
 def test_keys_that_are_typed_before_the_question_deny_nothing_that_waits(desk):
     session = desk.suspended("pay 5")
     ask = ("run", "--session", session, "--provider", "obeys", "never mind")

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import click
+from skillkit_frontend import more_follows
 from skillkit_live import RpcClient, RpcError, relay
 
 from skillkit_core import Host, SessionLocked
@@ -101,10 +102,16 @@ async def attend(endpoint: str) -> int:
 
 
 def _read(loop: asyncio.AbstractEventLoop, typed: asyncio.Queue[str | None]) -> None:
-    """Hand on the lines of stdin; in a thread, because a terminal can not always be waited for."""
+    """Hand on the lines of stdin; in a thread, because a terminal can not always be waited for.
+
+    Lines that come at once at a terminal were pasted, and are one text: none of them answers a question.
+    """
     try:
-        for line in sys.stdin:
-            loop.call_soon_threadsafe(typed.put_nowait, line.strip())
+        for line in iter(sys.stdin.readline, ""):
+            text = line
+            while sys.stdin.isatty() and more_follows():
+                text += sys.stdin.readline()
+            loop.call_soon_threadsafe(typed.put_nowait, text.strip())
         loop.call_soon_threadsafe(typed.put_nowait, None)
     except (RuntimeError, ValueError):
         pass  # the session has ended first

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         shown_answer,
     )
     from .recorder import Log, Recorder, call_head, replay
-    from .terminal import answer_to
+    from .terminal import answer_to, more_follows
     from .view import View
 
 __all__ = [
@@ -109,6 +109,7 @@ __all__ = [
     "keeps_sessions",
     "last_answer",
     "markdown",
+    "more_follows",
     "offer_what_asks",
     "one_line",
     "opened",
@@ -151,7 +152,7 @@ _ROOMS = {
     "pieces": "EventLines Pieces",
     "questions": "Fragments KeyQuestion ListQuestion Look Question TextQuestion question_for shown_answer",
     "recorder": "Log Recorder call_head replay",
-    "terminal": "answer_to",
+    "terminal": "answer_to more_follows",
     "view": "View",
 }
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import sys
 
 from skillkit_core.cli.output import echo
 
-__all__ = ["answer_to"]
+from .answering import TOGETHER
+
+__all__ = ["answer_to", "more_follows"]
 
 
 async def answer_to(question: str) -> str:
-    """Ask at the terminal and return the line that is typed from then on. Several lines at once were pasted: ask again."""
+    """Ask at the terminal and return the line that is typed from then on. A line that more follows at once was pasted: ask again."""
     while True:
         if sys.stdin.isatty():
             from termios import TCIFLUSH, tcflush  # where there is no such module, nobody is asked at a terminal
@@ -20,11 +23,9 @@ async def answer_to(question: str) -> str:
             tcflush(sys.stdin.fileno(), TCIFLUSH)
         echo(question, err=True, nl=False)
         line = await _line_of_stdin()
-        import select
-
-        if not line or not select.select([sys.stdin], [], [], 0)[0]:
+        if not line or not await asyncio.to_thread(more_follows):
             return line.strip()
-        echo("what is pasted answers nothing", err=True)
+        echo("\nwhat is pasted answers nothing", err=True)
 
 
 async def _line_of_stdin() -> str:
@@ -46,3 +47,22 @@ async def _line_of_stdin() -> str:
         return await line
     finally:
         loop.remove_reader(descriptor)
+
+
+def more_follows() -> bool:
+    """Whether something comes behind a line at once, if only the beginning of another line, which a terminal holds back.
+
+    It waits for that, a moment; for use in a thread.
+    """
+    descriptor = sys.stdin.fileno()
+    if not sys.stdin.isatty():
+        return bool(select.select([descriptor], [], [], 0)[0])
+    from termios import ICANON, TCSANOW, tcgetattr, tcsetattr
+
+    kept, by_character = tcgetattr(descriptor), tcgetattr(descriptor)
+    by_character[3] &= ~ICANON
+    tcsetattr(descriptor, TCSANOW, by_character)
+    try:
+        return bool(select.select([descriptor], [], [], TOGETHER)[0])
+    finally:
+        tcsetattr(descriptor, TCSANOW, kept)
