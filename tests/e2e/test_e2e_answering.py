@@ -8,6 +8,7 @@ import skillkit_files.plugin
 import skillkit_permissions.plugin
 from front_ends import open_front
 from skillkit_chat.approval import TerminalApprover
+from skillkit_frontend import after
 from textual import events
 from textual.keys import _character_to_key
 
@@ -214,6 +215,26 @@ def test_a_denial_takes_a_reason_that_the_model_reads(approval):
             await keys.type("use rg instead\r")
             await on.sees("denied", "I do that")
             assert on.model.requests[1].messages[-1].text == "Denied: a person said no: use rg instead"
+
+    asyncio.run(story())
+
+
+def test_a_reason_that_is_typed_right_behind_the_key_for_it_is_no_text_of_the_line(approval):
+    """Real moments pass: nobody waits between the key, the question that it asks for, and the reason."""
+
+    async def story():
+        async with approval(CHANGE, "I do that") as on:
+            keys = Keys(on)
+            keys._screen._after = after
+            await on.say("change it")
+            await on.until(lambda: keys.asked is not None and keys.asked.armed, "a question")
+            await keys.type("w")
+            await on.until(lambda: keys.asked is not None and "Why not?" in keys.asked.question.text, "it")
+            await asyncio.sleep(0)
+            await keys.type("use rg instead\r")
+            await on.sees("denied", "I do that")
+            assert on.model.requests[1].messages[-1].text == "Denied: a person said no: use rg instead"
+            assert on.line == ""
 
     asyncio.run(story())
 

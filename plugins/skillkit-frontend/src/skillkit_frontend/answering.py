@@ -71,7 +71,7 @@ class Answering:
         self._may_answer = ""  # the character that stands alone in the line
         self._entered = False  # and Enter came after it
         self._before = (False, "")
-        self._moment = after(PAUSE, self._passed)
+        self._moment = after(0 if question.follows else PAUSE, self._passed)
 
     def pressed(self) -> None:
         """Note that a key is pressed, or a text pasted, before the line gets it."""

@@ -56,7 +56,7 @@ async def decide(
         if answer == "show all":
             hidden = show()
         elif answer == "why not":
-            reason = await put(TextQuestion("Why not? The model reads it."))
+            reason = await put(TextQuestion("Why not? The model reads it.", follows=True))
             if reason is not None:
                 return _denial(reason)
         elif answer != "always":

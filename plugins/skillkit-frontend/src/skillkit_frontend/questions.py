@@ -33,8 +33,11 @@ class Question(ABC):
     Attributes:
         text: the question.
         lead: what stands above it; a front end that shows it elsewhere takes it away.
+        follows: a key of the person asked for it, so that it takes what is typed from now on.
         answer: what a person answered; ``None``: nothing, on purpose.
     """
+
+    follows = False
 
     def __init__(self, text: str, lead: Fragments | None = None) -> None:
         self.text, self.lead = text, lead or []
@@ -190,9 +193,17 @@ class ListQuestion(Question):
 class TextQuestion(Question):
     """A text to type, which the front end reads, unseen where it is ``secret``."""
 
-    def __init__(self, text: str, lead: Fragments | None = None, *, secret: bool = False, default: str = "") -> None:
+    def __init__(
+        self,
+        text: str,
+        lead: Fragments | None = None,
+        *,
+        secret: bool = False,
+        default: str = "",
+        follows: bool = False,
+    ) -> None:
         super().__init__(text, lead)
-        self.secret, self.default = secret, default
+        self.secret, self.default, self.follows = secret, default, follows
 
     def lines(self, width: int) -> Fragments:
         """Return the question."""
