@@ -1,7 +1,7 @@
 """Long pastes: each stands in the line as a few words, ``[pasted 500 lines]``, and is sent as the whole text.
 
 The words can be opened, which puts the text in their place, and they are rubbed out as one character.
-A short paste stays as it is.
+A short paste stays as it is. In a line of one row, every text of several lines is long.
 """
 
 from __future__ import annotations
@@ -12,20 +12,27 @@ _LINES = 12
 _CHARACTERS = 3_000
 
 
-def is_long(text: str) -> bool:
-    """Return whether a text is too long to be looked at in a line."""
-    return text.count("\n", 0, len(text.rstrip())) >= _LINES or len(text) > _CHARACTERS
+def is_long(text: str, lines: int = _LINES) -> bool:
+    """Return whether a text is too long to be looked at in a line, which shows up to so many ``lines``."""
+    return text.count("\n", 0, len(text.rstrip())) >= lines or len(text) > _CHARACTERS
 
 
 class Pastes:
-    """The long pastes of one input line."""
+    """The long pastes of one input line.
 
-    def __init__(self) -> None:
+    Args:
+        one_row: the line has one row.
+    """
+
+    def __init__(self, *, one_row: bool = False) -> None:
         self._whole: dict[str, str] = {}  # what stands in the line: what was pasted
+        self._one_row = one_row
 
     def taken(self, text: str) -> str:
         """Return what stands in the line for a text that is pasted."""
-        if not is_long(text):
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        text = text.rstrip("\n") if self._one_row else text
+        if not is_long(text, 1 if self._one_row else _LINES):
             return text
         lines = text.count("\n", 0, len(text.rstrip())) + 1
         what = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"

@@ -20,7 +20,7 @@ from skillkit_core import (
 from skillkit_core.contracts.user_interface import NoticeLevel
 
 from .approvals import LATER, decide, in_vain, preview_of
-from .blocks import Block
+from .blocks import Block, one_line
 from .questions import Fragments, KeyQuestion, Question, question_for, shown_answer
 from .recorder import Recorder, call_head
 
@@ -32,6 +32,7 @@ __all__ = ["Person"]
 _DECLINED = object()
 _LEFT = object()
 _RESULTS = {"allow": (True, "allowed"), "deny": (False, "denied"), "defer": (None, "put off")}
+_ANSWER = 300  # characters of an answer that are shown
 _WHERE = {"session": ", in this session", "project": ", in this project", "ever": ", everywhere"}
 
 
@@ -156,7 +157,7 @@ class Person(Approver, UserInterface):
                 return None
             if answer != "" or question.required:
                 given[question.id] = answer
-            block.add(("\n" if number else "") + f"{question.text} {shown_answer(question, answer)}")
+            block.add(("\n" if number else "") + f"{question.text} {one_line(shown_answer(question, answer), _ANSWER)}")
             self._record.put(block)
         self._record.end(block, good=True, result=block.text if single else "")
         block.open = not single

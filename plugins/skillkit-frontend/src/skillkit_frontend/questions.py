@@ -62,6 +62,11 @@ class Question(ABC):
     def still(self) -> None:
         """Note that no key came for a moment."""
 
+    @property
+    def typed(self) -> str:
+        """What was typed at the question, and answers nothing unless the question is answered with it."""
+        return ""
+
     def _asked(self) -> Fragments:
         above: Fragments = [(look, f"{_plain(text)}\n") for look, text in self.lead]
         return [*above, ("question", _plain(self.text))]
@@ -130,6 +135,11 @@ class ListQuestion(Question):
         self._chosen = set(chosen) if several else set()
         self._typed, self._counted = "", False
         self._place = next((i for i, o in enumerate(options) if o.value in chosen), 0)
+
+    @property
+    def typed(self) -> str:
+        """What narrows the list."""
+        return self._typed
 
     @property
     def _found(self) -> list[SurveyOption]:

@@ -18,6 +18,7 @@ from skillkit_frontend import (
     Choices,
     Conversation,
     KeyQuestion,
+    ListQuestion,
     Log,
     Question,
     after,
@@ -293,14 +294,18 @@ class TerminalUI(App[int]):
         """Put a question once nobody types."""
         back = self.focused
         asked = self.asked = Answering(question, self.line, self._put, self._after)
+        answer = None
         try:
-            return await question.answer
+            answer = await question.answer
+            return answer
         finally:
             asked.end()
             self.asked = None
             self._entitle(IDLE)
             if self.is_running and self.box.is_attached:
                 self.line.disabled = False
+                if answer is None and self.box.question is question and (typed := self.box.typed):
+                    self.line.put_back([typed])
                 self.box.put(None)
                 self.screen.set_focus(back if back is self.transcript else self.line)
 
@@ -461,7 +466,12 @@ class TerminalUI(App[int]):
             await super().on_event(event)
 
     def _line_for(self, event: events.Event, asked: Answering) -> Line | None:
-        """Return the line where letters are its own, whatever has the focus: at a question that a key answers."""
+        """Return the line where letters are its own, whatever has the focus: at a question that a key answers.
+
+        What is pasted at a list is for the line, too.
+        """
+        if isinstance(event, events.Paste) and isinstance(asked.question, ListQuestion):
+            return self.line
         if not asked.shown or not isinstance(asked.question, KeyQuestion):
             return None
         if isinstance(event, events.Key) and not event.is_printable:

@@ -152,7 +152,7 @@ class Line(TextArea):
 
     async def _on_paste(self, event: events.Paste) -> None:
         path = pasted_file(event.text, Path.cwd())
-        event.text = path or (event.text if self.command else self._pastes.taken(_unix(event.text)))
+        event.text = path or (event.text if self.command else self._pastes.taken(event.text))
         await super()._on_paste(event)
         event.prevent_default()  # the handler of the class above would paste once more
         self._propose_now()
@@ -245,7 +245,3 @@ class Line(TextArea):
         self.load_text(text)
         self.move_cursor(self.document.end)
         self._completions.put([])
-
-
-def _unix(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")

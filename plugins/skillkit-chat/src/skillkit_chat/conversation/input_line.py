@@ -101,6 +101,11 @@ class InputLine:
         else:
             self.buffer.reset()
 
+    def paste(self, text: str) -> None:
+        """Insert what is pasted: a file by its name, a long text as a few words."""
+        mention = pasted_file(text, self._cwd)
+        self.buffer.insert_text(f"{mention} " if mention else self._pastes.taken(text))
+
     def put_back(self, texts: list[str]) -> None:
         """Put texts that were not said before what stands there now."""
         now = [self.buffer.text] if self.buffer.text else []
@@ -168,9 +173,7 @@ class InputLine:
 
         @keys.add(Keys.BracketedPaste, filter=here)
         def _paste(event: KeyPressEvent) -> None:
-            text = event.data.replace("\r\n", "\n").replace("\r", "\n")
-            mention = pasted_file(text, self._cwd)
-            self.buffer.insert_text(f"{mention} " if mention else self._pastes.taken(text))
+            self.paste(event.data)
 
         @keys.add("c-o", filter=here)
         def _open(event: KeyPressEvent) -> None:

@@ -33,7 +33,7 @@ from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 from rich.console import RenderableType
-from skillkit_frontend import IDLE, WAITS, After, Answering, KeyQuestion, Question, TextQuestion, after
+from skillkit_frontend import IDLE, WAITS, After, Answering, KeyQuestion, Pastes, Question, TextQuestion, after
 
 from skillkit_core.cli.output import colourful
 
@@ -102,6 +102,7 @@ class Screen:
         self._after = after
         self._called = False  # to the question that stands there
         self._text = Buffer(multiline=False, name="answer")
+        self._pasted = Pastes(one_row=True)  # into the answer
         self._live, self._status = live, status
         if output is None:
             output = Vt100_Output.from_pty(sys.__stdout__ or sys.stdout)
@@ -153,15 +154,26 @@ class Screen:
         self._called = False
         asked = self.asked = Answering(question, self.line, self._ready, self._after)
         self.refresh()
+        answer = None
         try:
-            return await question.answer
+            answer = await question.answer
+            return answer
         finally:
             asked.end()
             self.app.output.set_title(IDLE)
             self.asked = None
+            if answer is None and (typed := self._typed_at(question)):
+                self.line.put_back([typed])
             self._text.reset()
             self.app.layout.focus(self.line.buffer)
             self.refresh()
+
+    def _typed_at(self, question: Question) -> str:
+        """Return what was typed at a question in place of the line; nothing of a secret."""
+        if not isinstance(question, TextQuestion):
+            return question.typed
+        text = self._pasted.whole(self._text.text)
+        return "" if question.secret or text == question.default else text
 
     @property
     def asking(self) -> bool:
@@ -191,6 +203,7 @@ class Screen:
     def _layout(self) -> Layout:
         text = has_focus(self._text)
         secret = Condition(lambda: isinstance(q := self.asked and self.asked.question, TextQuestion) and q.secret)
+        typed = Condition(lambda: bool(self.line.buffer.text))
         live = FormattedTextControl(self._live_text)
         self._question = Window(
             FormattedTextControl(self._question_text, focusable=True, show_cursor=False),
@@ -207,7 +220,7 @@ class Screen:
             Window(height=1),
             ConditionalContainer(self._question, Condition(lambda: self.asking)),
             ConditionalContainer(answer, text),
-            ConditionalContainer(self.line.window, ~text & ~has_focus(self._question)),
+            ConditionalContainer(self.line.window, ~text & (~has_focus(self._question) | typed)),
             self.line.search,
             CompletionsMenu(max_height=8),
             Window(FormattedTextControl(self._status_text), height=1, style="class:status"),
@@ -259,7 +272,15 @@ class Screen:
         @keys.add("enter", filter=text)
         def _done(event: KeyPressEvent) -> None:
             if self.asked is not None:
-                self.asked.question.say(self._text.text)
+                self.asked.question.say(self._pasted.whole(self._text.text))
+
+        @keys.add(Keys.BracketedPaste, filter=text)
+        def _paste(event: KeyPressEvent) -> None:
+            self._text.insert_text(self._pasted.taken(event.data))
+
+        @keys.add(Keys.BracketedPaste, filter=has_focus(self._question))
+        def _aside(event: KeyPressEvent) -> None:
+            self.line.paste(event.data)
 
         @keys.add("c-z", filter=~asking)
         def _suspend(event: KeyPressEvent) -> None:
