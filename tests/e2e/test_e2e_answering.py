@@ -287,6 +287,22 @@ def test_an_edit_that_is_known_to_fail_is_not_asked_about(editing):
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("call", [
+    Call("read", {"path": "/etc/hostname"}), Call("read", {"path": "../up"}), Call("ls", {"path": "/"}),
+    Call("grep", {"pattern": "root", "path": "/etc"}), Call("glob", {"pattern": "*", "path": ".."}),
+    Call("glob", {"pattern": "/etc/*"}),
+], ids=lambda call: f"{call.name}-{len(str(call.args))}")  # fmt: skip
+def test_reading_where_no_yes_would_make_the_tool_read_is_not_asked_about(editing, call):
+    async def story():
+        async with editing(Reply(calls=[call]), "I see") as on:
+            await on.say("look there")
+            await on.sees("I see")
+            told = on.model.requests[1].messages[-1].text
+            assert told.startswith("Denied: nobody was asked, because the call would fail: ") and "is outside of" in told
+
+    asyncio.run(story())
+
+
 class NobodyIsThere(TerminalApprover):
     """``run`` at a terminal, where a question is a failure."""
 

@@ -9,7 +9,7 @@ from .folder import FileError, Folder, shown
 from .globs import compile_glob, fixed_part
 from .walk import MAX_FILES, walk
 
-__all__ = ["find", "listed"]
+__all__ = ["beginning", "find", "listed"]
 
 
 def listed(folder: Folder, rel: str, limit: int) -> tuple[list[str], int]:
@@ -27,6 +27,24 @@ def _ending(kind: str) -> str:
     return {"folder": "/", "file": "", "other": " (no regular file)"}[kind]
 
 
+def beginning(folder: Folder, pattern: str, path: str) -> tuple[str, str]:
+    """Return where the search for a pattern begins, relative to the root, and the pattern from there.
+
+    Raises:
+        FileError: the pattern or the path leads outside.
+    """
+    start = folder.locate(path)
+    base = folder.root.rstrip("/") + "/"
+    if pattern.startswith("/"):
+        if not pattern.startswith(base):
+            raise FileError("outside_root", f"{shown(pattern)} is outside of {shown(folder.root)}")
+        start, pattern = "", pattern[len(base) :]
+    parts = [part for part in pattern.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise FileError("outside_root", f"{shown(pattern)}: .. is not taken in a pattern; give path")
+    return start, "/".join(parts) + ("/**" if pattern.endswith("/") else "")
+
+
 def find(
     folder: Folder,
     pattern: str,
@@ -42,16 +60,7 @@ def find(
     Raises:
         FileError: the pattern cannot be used or leads outside, or there is no such folder.
     """
-    start = folder.locate(path)
-    base = folder.root.rstrip("/") + "/"
-    if pattern.startswith("/"):
-        if not pattern.startswith(base):
-            raise FileError("outside_root", f"{shown(pattern)} is outside of {shown(folder.root)}")
-        start, pattern = "", pattern[len(base) :]
-    parts = [part for part in pattern.split("/") if part not in ("", ".")]
-    if ".." in parts:
-        raise FileError("outside_root", f"{shown(pattern)}: .. is not taken in a pattern; give path")
-    pattern = "/".join(parts) + ("/**" if pattern.endswith("/") else "")
+    start, pattern = beginning(folder, pattern, path)
     matches, fixed = compile_glob(pattern), fixed_part(pattern)
     cut = len(start) + 1 if start else 0
 

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core import ToolError
 
 from .diff import summary
-from .folder import FileError
+from .folder import FileError, Folder
+from .listing import beginning
+from .reading_rights import place_of
 from .tools import planned
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner
 
-__all__ = ["preview"]
+__all__ = ["preview", "within_reach"]
 
 
 async def preview(agent: AgentRunner, tool_name: str, args: Mapping[str, Any]) -> str:
@@ -35,3 +37,24 @@ async def preview(agent: AgentRunner, tool_name: str, args: Mapping[str, Any]) -
         return summary(changes.made)[1] or "Nothing would change."
 
     return await asyncio.to_thread(look)
+
+
+async def within_reach(agent: AgentRunner, tool_name: str, args: Mapping[str, Any]) -> None:
+    """Say nothing of a call that only reads, which its arguments tell.
+
+    Raises:
+        ToolError: the path is where the tool does not read, whoever agrees to it. Whether something is there, is not said.
+    """
+
+    def look() -> None:
+        try:
+            path = args.get("path", ".")
+            if tool_name in ("read", "ls"):
+                place_of(agent, path)
+            else:
+                beginning(Folder(agent.cwd), args["pattern"] if tool_name == "glob" else "*", path)
+        except FileError as error:
+            if error.code == "outside_root":
+                raise ToolError(error.text) from None
+
+    await asyncio.to_thread(look)

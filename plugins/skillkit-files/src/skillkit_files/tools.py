@@ -49,7 +49,7 @@ def _tools(opt_in: bool) -> tuple[Tool, ...]:
     where = f"{__name__}:"
     preview = "skillkit_files.preview:preview"
     remote = "skillkit_files.remote:CARRIER"
-    reads = {"mutates": "none", "paths": ("path",), "remote": remote}
+    reads = {"mutates": "none", "paths": ("path",), "preview": "skillkit_files.preview:within_reach", "remote": remote}
     writes = {"mutates": "files", "paths": ("path",), "preview": preview, "remote": remote}
     return (
         Tool(

@@ -333,7 +333,7 @@ def call_head(agent: AgentRunner, name: str, args: Mapping[str, Any]) -> str:
     paths = [args[path] for path in about.get("paths", ()) if isinstance(args.get(path), str)]
     if isinstance(command, str):
         shown = command
-    elif paths and "preview" in about:
+    elif paths and "preview" in about and about.get("mutates") != "none":
         shown = " ".join(paths)
     else:
         shown = arguments_line(args)
