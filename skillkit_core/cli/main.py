@@ -314,6 +314,11 @@ def run(argv: Sequence[str], bind: Callable[[], None] = lambda: None) -> int:
         text = " ".join(str(error).split())
         error_line(f"internal error: {type(error).__name__}: {text}; run with --debug for the traceback and report it")
         return 1
+    except BaseException as error:
+        if debug or type(error).__name__ != "CancelledError":  # asyncio is not imported for its name
+            raise
+        error_line("a plugin cancelled the tasks of this command; find it with -P no:NAME")
+        return 1
 
 
 def _invoke(argv: list[str]) -> Any:

@@ -29,7 +29,7 @@ def colourful(stream: TextIO | None = None) -> bool:
         return False
     if os.environ.get("FORCE_COLOR"):
         return True
-    return (stream or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
+    return (stream or stdout()).isatty() and os.environ.get("TERM") != "dumb"
 
 
 def style(text: str, *, stream: TextIO | None = None, **how: Any) -> str:
@@ -48,12 +48,18 @@ def escaped(text: str) -> str:
     return text.translate({ord(c): c.encode("unicode_escape").decode() for c in hidden})
 
 
+def stdout() -> TextIO:
+    """Return the stdout of the command, also where what plugins print goes to stderr."""
+    own: TextIO = getattr(sys.stdout, "own", sys.stdout)
+    return own
+
+
 def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     """Print a text, with ``?`` for characters that the encoding lacks.
 
     Of escape sequences only colours reach a terminal, whoever wrote the text, and none reach a pipe.
     """
-    stream = sys.stderr if err else sys.stdout
+    stream = sys.stderr if err else stdout()
     if stream.isatty():
         text = _NOT_COLOUR.sub("\N{REPLACEMENT CHARACTER}", text)
     encoding = stream.encoding or "utf-8"
@@ -69,9 +75,9 @@ def print_json(value: Any) -> None:
     """Print a value as JSON: indented on a terminal, one line when piped."""
     import json
 
-    indent = 2 if sys.stdout.isatty() else None
+    indent = 2 if stdout().isatty() else None
     text = json.dumps(value, ensure_ascii=False, indent=indent, default=str)
-    click.echo(text.translate(_C1).encode("utf-8", "replace"))
+    click.echo(text.translate(_C1).encode("utf-8", "replace"), file=stdout())
 
 
 def json_option(function: F) -> F:
@@ -81,7 +87,7 @@ def json_option(function: F) -> F:
 
 def terminal_width() -> int | None:
     """Return the columns of the terminal, ``None`` when stdout is no terminal."""
-    return columns() if sys.stdout.isatty() else None
+    return columns() if stdout().isatty() else None
 
 
 def columns() -> int:
@@ -90,7 +96,7 @@ def columns() -> int:
     if given.isdecimal() and int(given) > 0:
         return int(given)
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+        return os.get_terminal_size(stdout().fileno()).columns or 80
     except (OSError, ValueError):
         return 80
 

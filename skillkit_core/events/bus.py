@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 8
 SLOW_SECONDS = 0.05
+HELD_SECONDS = 1.0
+"""A handler that holds the loop so long is named, also without debug mode."""
 LAST_SECONDS = 0.1  # time for a handler after the deadline of an abort
 
 log = logging.getLogger("skillkit.events")
@@ -170,7 +172,10 @@ class EventBus(Subscriptions):
                     if watched:
                         answer = self._watched(record, event)
                     else:
+                        started = time.monotonic()
                         answer = record.function(event, self.context) if record.takes_ctx else record.function(event)
+                        if time.monotonic() - started > HELD_SECONDS:
+                            self._held(record, event, time.monotonic() - started)
                     if answer is None:
                         continue
                     if type(answer) is CoroutineType or (not isinstance(answer, EventResult) and isawaitable(answer)):
@@ -221,6 +226,10 @@ class EventBus(Subscriptions):
             log.warning("handler %s held the loop for %.0f ms on %s", record.label, seconds * 1000, event.type)
         return answer
 
+    @staticmethod
+    def _held(record: HandlerRecord, event: Any, seconds: float) -> None:
+        log.warning("%s took %.1f s on %s, and everything waited for it", record.label, seconds, event.type)
+
     def limit(self, timeout: float | None) -> float | None:
         """Return the seconds that a handler may take, after an abort at most the time that is left."""
         if self.deadline is None:
@@ -237,7 +246,9 @@ class EventBus(Subscriptions):
         started = time.perf_counter()
         watched = self.debug or self.probe is not None
         answer = self._watched(record, event) if watched else self._plain(record, event)
-        if record.timeout is not None and time.perf_counter() - started > record.timeout:
+        if (seconds := time.perf_counter() - started) > HELD_SECONDS and not watched:
+            self._held(record, event, seconds)
+        if record.timeout is not None and seconds > record.timeout:
             # A plain function cannot be interrupted.
             raise HandlerTimeout(f"it did not finish within {record.timeout:g} s")
         if answer is not None and not isinstance(answer, EventResult) and isawaitable(answer):

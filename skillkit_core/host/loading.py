@@ -118,17 +118,42 @@ def _remedy(error: BaseException, plugin: str, distribution: str | None) -> str:
     return f"report it to the plugin's author, or run without it: skillkit -P no:{plugin} ..."
 
 
+class _Aside:
+    """Stderr in the place of ``sys.stdout``.
+
+    Attributes:
+        own: the stdout of the command, which ``skillkit_core.cli.output`` prints to.
+    """
+
+    def __init__(self, own: Any) -> None:
+        self.own = own
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.stderr, name)
+
+
+@contextlib.contextmanager
+def prints_aside() -> Iterator[None]:
+    """Send to stderr what code in the body prints, so that an answer on stdout holds nothing else; ``echo`` prints the answer."""
+    own = sys.stdout
+    sys.stdout = own if isinstance(own, _Aside) else _Aside(own)  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        sys.stdout = own
+
+
 @contextlib.contextmanager
 def isolated(
     plugin: str, stage: str, *, distribution: str | None = None, version: str | None = None, seconds: float = 10.0
 ) -> Iterator[None]:
     """Turn every error of the body, also ``SystemExit`` and a hang, into a :class:`Failure`.
 
-    ``KeyboardInterrupt`` passes if the user sent it.
+    ``KeyboardInterrupt`` passes if the user sent it. What the body prints goes to stderr.
     """
     limit = time_limit(seconds, tell_apart=stage == "import")
     try:
-        with limit:
+        with prints_aside(), limit:
             yield
     except Failure:
         raise

@@ -130,3 +130,18 @@ def test_debug_mode_names_a_handler_that_holds_the_loop(caplog: pytest.LogCaptur
     with caplog.at_level(logging.WARNING, "skillkit.events"):
         emit(bus)
     assert "busy" in caplog.text and "held the loop" in caplog.text
+
+
+def test_a_handler_that_holds_everything_up_is_named_without_debug_mode(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("skillkit_core.events.bus.HELD_SECONDS", -1.0)
+    bus = EventBus()
+
+    def busy(event: Any) -> None:
+        pass
+
+    bus.on("agent_settled", busy)
+    with caplog.at_level(logging.WARNING, "skillkit.events"):
+        emit(bus)
+    assert "busy' took 0.0 s on agent_settled, and everything waited for it" in caplog.text

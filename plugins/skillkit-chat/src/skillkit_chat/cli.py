@@ -10,6 +10,7 @@ import click
 from skillkit_frontend import ask_about_folder, going_on, prepare
 
 from skillkit_core.errors import UsageError
+from skillkit_core.host.loading import prints_aside
 
 from .options import answering, options_from
 from .waiting import Decided
@@ -46,9 +47,12 @@ def run(ctx: click.Context, /, skills_dirs: tuple[Path, ...], **given: Any) -> N
         flag = "--session" if options.session else "--continue"
         raise UsageError(f"--no-session and {flag} exclude each other", hint="leave one of them out")
     from .asking import ask
+    from .talk import in_words
 
     prepare(ctx.obj.host)
-    ctx.exit(asyncio.run(ask(ctx.obj.host, options)))
+    with prints_aside():
+        code = asyncio.run(in_words(ask(ctx.obj.host, options)))
+    ctx.exit(code)
 
 
 @click.command()
@@ -69,6 +73,9 @@ def resume(
     ask_about_folder(ctx.obj, asks=False)
     options = options_from(ctx, skills_dirs=skills_dirs, session=session, **given)
     from .resuming import go_on
+    from .talk import in_words
 
     prepare(ctx.obj.host)
-    ctx.exit(asyncio.run(go_on(ctx.obj.host, options, Decided(allowed, denied))))
+    with prints_aside():
+        code = asyncio.run(in_words(go_on(ctx.obj.host, options, Decided(allowed, denied))))
+    ctx.exit(code)

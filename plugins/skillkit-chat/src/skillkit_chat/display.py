@@ -10,7 +10,7 @@ from typing import Any
 from skillkit_frontend import Pieces, arguments_line
 
 from skillkit_core import AgentRunner, MessageUpdateEvent, ToolExecutionEndEvent, ToolExecutionStartEvent
-from skillkit_core.cli.output import echo, printable, shorten, style, terminal_width
+from skillkit_core.cli.output import echo, printable, shorten, stdout, style, terminal_width
 
 __all__ = ["Display"]
 
@@ -29,7 +29,7 @@ class Display:
     def __init__(self, agent: AgentRunner, *, verbose: bool, quiet: bool = False) -> None:
         self.agent = agent
         self.verbose = verbose
-        self.live = sys.stdout.isatty() and not quiet
+        self.live = stdout().isatty() and not quiet
         self.progress = sys.stderr.isatty() and not quiet
         self.printed = ""
         self._pieces = Pieces(agent.host.secrets)
@@ -107,7 +107,7 @@ class Display:
             self._clear()
             self.printed += text
             echo(printable(text), nl=False)
-            sys.stdout.flush()
+            stdout().flush()
 
     def _end_line(self) -> None:
         self._show(self._pieces.rest("answer"))

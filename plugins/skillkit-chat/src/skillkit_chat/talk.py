@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -11,8 +12,8 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from skillkit_core.cli.output import echo, error_line, print_json, style, warning
-from skillkit_core.errors import UsageError
+from skillkit_core.cli.output import echo, error_line, print_json, stdout, style, warning
+from skillkit_core.errors import SkillKitError, UsageError, raised_at
 
 from .waiting import show_waiting
 
@@ -21,10 +22,28 @@ if TYPE_CHECKING:
 
     from .options import Options
 
-__all__ = ["INTERRUPTED", "talk"]
+__all__ = ["INTERRUPTED", "in_words", "talk"]
 
 INTERRUPTED = 130
 LAST_SECONDS = 1.7  # after SIGTERM, for the end of a run and of what it started
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user interrupts a second time."""
+
+
+async def in_words(work: Awaitable[int]) -> int:
+    """Do the work of a command; return its exit code.
+
+    Raises:
+        SkillKitError: a plugin raised ``KeyboardInterrupt``, and nobody pressed a key.
+    """
+    try:
+        return await work
+    except Interrupted:
+        raise
+    except KeyboardInterrupt as error:
+        raise SkillKitError("a plugin ended the command: it raised KeyboardInterrupt", where=raised_at(error)) from error
 
 
 async def talk(agent: AgentRunner, options: Options, work: Callable[[], Awaitable[AgentResponse]]) -> Callable[[], int]:
@@ -80,10 +99,10 @@ def _lines(values: Iterable[Any]) -> None:
 def _line(value: Any) -> None:
     """One JSON line; once nobody reads any more, nothing more is written."""
     try:
-        sys.stdout.write(json.dumps(value, ensure_ascii=True, default=str) + "\n")
-        sys.stdout.flush()
+        stdout().write(json.dumps(value, ensure_ascii=True, default=str) + "\n")
+        stdout().flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stdout().fileno())
 
 
 def _exit_code(response: AgentResponse | None, failure: Any) -> int:
@@ -119,7 +138,8 @@ def _say_offline(report: Any) -> None:
 
 def _leave() -> None:
     """End the process on the spot. The session is whole: each entry was written when it came."""
-    os.write(2, b"Error: left without waiting for a plugin that does not end\n")
+    with contextlib.suppress(OSError):  # the terminal is gone
+        os.write(2, b"Error: left without waiting for a plugin that does not end\n")
     os._exit(INTERRUPTED)
 
 
@@ -142,7 +162,7 @@ def _abort_on_signals(agent: AgentRunner) -> list[int]:
                 leaving.start()
             loop.call_soon_threadsafe(agent.abort, f"interrupted by {signal.Signals(number).name}")
         elif len(caught) == 2:
-            raise KeyboardInterrupt
+            raise Interrupted
         else:
             os._exit(INTERRUPTED)
 

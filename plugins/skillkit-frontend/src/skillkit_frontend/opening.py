@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from skillkit_core.cli.output import echo, escaped, short_path, warning
+from skillkit_core.cli.output import echo, escaped, short_path, stdout, warning
 from skillkit_core.cli.sessions import latest_session
 from skillkit_core.errors import UsageError
 from skillkit_core.host.skills import TYPE, kept_folders, unused_folders
@@ -93,7 +93,7 @@ async def session_for(host: Host, options: Choices, *, asks: bool = True) -> str
         return await host.session_store().find(options.session)
     if options.resume:
         found = await latest_session(host.session_store(), host.cwd)
-        return found or await _of_another_folder(host, asks and sys.stdin.isatty() and sys.stdout.isatty())
+        return found or await _of_another_folder(host, asks and sys.stdin.isatty() and stdout().isatty())
     return "new"
 
 

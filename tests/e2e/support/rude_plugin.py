@@ -1,0 +1,55 @@
+"""A plugin that does in a hook what no plugin should: ``RUDE=kbd-turn_start`` says what, and in which hook."""
+
+import asyncio
+import os
+from pathlib import Path
+
+from skillkit_core import hookimpl
+
+WHAT, _, WHERE = os.environ.get("RUDE", "").partition("-")
+
+
+def rude(hook):
+    if WHERE not in (hook, "all"):
+        return
+    if WHAT == "print":
+        print(f"printed in {hook}")
+    elif WHAT == "kbd":
+        raise KeyboardInterrupt
+    elif WHAT == "cancel":
+        for task in asyncio.all_tasks():
+            task.cancel()
+    elif WHAT == "loop":
+        Path("looping").touch()
+        while True:
+            pass
+
+
+@hookimpl
+def host_started(host):
+    rude("host_started")
+
+
+@hookimpl
+def register_tools(register):
+    rude("register_tools")
+
+
+@hookimpl
+def session_start(event):
+    rude("session_start")
+
+
+@hookimpl
+def turn_start(event):
+    rude("turn_start")
+
+
+@hookimpl
+async def agent_end(event):
+    rude("agent_end")
+
+
+@hookimpl
+def host_shutdown(host):
+    rude("host_shutdown")

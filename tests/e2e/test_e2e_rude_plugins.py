@@ -1,0 +1,82 @@
+"""A plugin that prints, interrupts, cancels or loops in a hook: the answer is clean, and what happened is said in words."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+PLUGIN = Path(__file__).parent / "support" / "rude_plugin.py"
+ASKED = ("run", "what is 15% of 80")
+
+
+@pytest.fixture
+def rude(skillkit_cli, install_plugin, monkeypatch):
+    """``rude("print-all", *command)`` runs a command beside the plugin."""
+    install_plugin("rude", PLUGIN)
+
+    def run(what, *command, **options):
+        monkeypatch.setenv("RUDE", what)
+        return skillkit_cli("-P", "rude", *command, **options)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "command", [(*ASKED, "--json"), (*ASKED, "--json", "--events"), ("skills", "list", "--json")], ids=" ".join
+)
+def test_what_a_plugin_prints_is_in_no_json(rude, command):
+    done = rude("print-all", *command)
+    for line in done.ok().stdout.splitlines():
+        json.loads(line)
+    assert "printed in host_started" in done.stderr
+
+
+def test_what_a_plugin_prints_is_in_no_answer(rude):
+    plain, done = rude("", *ASKED).ok(), rude("print-all", *ASKED).ok()
+    assert done.stdout == plain.stdout
+    for hook in ("host_started", "register_tools", "session_start", "turn_start", "agent_end"):
+        assert f"printed in {hook}" in done.stderr
+
+
+def test_a_program_behind_rpc_reads_nothing_but_the_protocol(rude):
+    asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "prompt", "params": {"text": "what is 15% of 80"}})
+    done = rude("print-all", "rpc", input=asked + "\n")
+    assert done.stdout.splitlines() and all(json.loads(line)["jsonrpc"] == "2.0" for line in done.stdout.splitlines())
+    assert "printed in session_start" in done.stderr
+
+
+@pytest.mark.parametrize("hook", ["session_start", "turn_start", "agent_end"])
+def test_a_plugin_that_raises_keyboard_interrupt_is_named_by_its_line_and_nobody_interrupted(rude, hook):
+    done = rude(f"kbd-{hook}", *ASKED)
+    assert done.exit_code == 1 and "Traceback" not in done.stderr
+    assert "rude_plugin.py:" in done.stderr and "a plugin ended the command: it raised KeyboardInterrupt" in done.stderr
+
+
+@pytest.mark.parametrize("hook", ["session_start", "turn_start", "agent_end"])
+def test_a_plugin_that_cancels_all_tasks_ends_the_command_in_words(rude, hook):
+    done = rude(f"cancel-{hook}", *ASKED)
+    assert done.exit_code == 1 and "Traceback" not in done.stderr
+    assert "a plugin cancelled the tasks of this command" in done.stderr or "plugin 'rude' failed" in done.stderr
+
+
+def test_a_run_whose_plugin_loops_ends_by_one_signal_also_where_nobody_reads_what_it_says(
+    skillkit_cli, install_plugin, tmp_path
+):
+    install_plugin("rude", PLUGIN)
+    reader, writer = os.pipe()
+    process = subprocess.Popen(
+        [*skillkit_cli.program, "-P", "rude", *ASKED], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=writer, cwd=skillkit_cli.home.cwd, env={**os.environ, "RUDE": "loop-turn_start"},
+    )  # fmt: skip
+    os.close(writer)
+    while not (skillkit_cli.home.cwd / "looping").exists():
+        assert process.poll() is None
+    os.close(reader)
+    process.send_signal(signal.SIGHUP)
+    try:
+        assert process.wait(30) == 130
+    finally:
+        process.kill()
