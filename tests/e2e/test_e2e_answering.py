@@ -298,7 +298,9 @@ def test_reading_where_no_yes_would_make_the_tool_read_is_not_asked_about(editin
             await on.say("look there")
             await on.sees("I see")
             told = on.model.requests[1].messages[-1].text
-            assert told.startswith("Denied: nobody was asked, because the call would fail: ") and "is outside of" in told
+            assert (
+                told.startswith("Denied: nobody was asked, because the call would fail: ") and "is outside of" in told
+            )
 
     asyncio.run(story())
 

@@ -43,7 +43,9 @@ async def in_words(work: Awaitable[int]) -> int:
     except Interrupted:
         raise
     except KeyboardInterrupt as error:
-        raise SkillKitError("a plugin ended the command: it raised KeyboardInterrupt", where=raised_at(error)) from error
+        raise SkillKitError(
+            "a plugin ended the command: it raised KeyboardInterrupt", where=raised_at(error)
+        ) from error
 
 
 async def talk(agent: AgentRunner, options: Options, work: Callable[[], Awaitable[AgentResponse]]) -> Callable[[], int]:

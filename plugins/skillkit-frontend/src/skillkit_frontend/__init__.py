@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .editor import run_editor
     from .folder import ask_about_folder
     from .images import image_from_file
-    from .life import ends_in_time
+    from .life import ends_in_time, lived
     from .mentions import TYPED, as_mention, images_in, pasted_file, paths_for
     from .opening import (
         NOT_KEPT,
@@ -108,6 +108,7 @@ __all__ = [
     "keep_folders",
     "keeps_sessions",
     "last_answer",
+    "lived",
     "markdown",
     "more_follows",
     "offer_what_asks",
@@ -142,7 +143,7 @@ _ROOMS = {
     "editor": "run_editor",
     "folder": "ask_about_folder",
     "images": "image_from_file",
-    "life": "ends_in_time",
+    "life": "ends_in_time lived",
     "mentions": "TYPED as_mention images_in pasted_file paths_for",
     "opening": "NOT_KEPT TITLE as_before check_workspace get_ready "
     "keep_folders keeps_sessions last_answer offer_what_asks opened say_missing session_for",

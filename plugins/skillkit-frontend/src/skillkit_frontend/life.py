@@ -8,11 +8,14 @@ import select
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
-__all__ = ["ends_in_time"]
+from skillkit_core.errors import SkillKitError, raised_at
+
+__all__ = ["ends_in_time", "lived"]
 
 SIGNAL = 1.5
 """Seconds that a front end has to leave after a signal, before the process ends on the spot."""
@@ -20,6 +23,21 @@ GONE = 0.7
 """The same where its terminal went away."""
 _RESET = b"\x1b[?1049l\x1b[?2004l\x1b[?1000l\x1b[?1003l\x1b[?1006l\x1b[<u\x1b[?25h\r\n"
 """Leave the other screen, take no more pastes, mouse and keys of the protocol of kitty, show the cursor."""
+
+
+def lived(work: Coroutine[Any, Any, int]) -> int:
+    """Run a front end, to which Ctrl-C is a key; return its exit code.
+
+    Raises:
+        SkillKitError: a plugin raised ``KeyboardInterrupt``.
+    """
+    try:
+        return asyncio.run(work)
+    except KeyboardInterrupt as error:
+        place = raised_at(error)
+        if place is None or Path(place.rpartition(":")[0]).parent.name == "asyncio":  # SIGINT came
+            raise
+        raise SkillKitError("a plugin ended the conversation: it raised KeyboardInterrupt", where=place) from error
 
 
 @contextmanager

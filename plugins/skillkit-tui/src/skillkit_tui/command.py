@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from typing import Any
 
 import click
-from skillkit_frontend import Choices, ask_about_folder, choosing, configure, going_on, prepare
+from skillkit_frontend import Choices, ask_about_folder, choosing, configure, going_on, lived, prepare
 
 from skillkit_core.errors import UsageError
 
@@ -53,4 +52,4 @@ def tui(
     prepare(ctx.obj.host)
     from .opening import work
 
-    ctx.exit(asyncio.run(work(ctx.obj.host, options)))
+    ctx.exit(lived(work(ctx.obj.host, options)))

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 import click
-from skillkit_frontend import ask_about_folder, choosing, going_on, prepare
+from skillkit_frontend import ask_about_folder, choosing, going_on, lived, prepare
 
 from skillkit_core.errors import SessionLocked, UsageError
 
@@ -45,7 +45,7 @@ def chat(ctx: click.Context, /, **given: Any) -> None:
     from .chat import converse
 
     try:
-        ctx.exit(asyncio.run(converse(ctx.obj.host, options)))
+        ctx.exit(lived(converse(ctx.obj.host, options)))
     except SessionLocked as locked:
         if locked.owner is None or locked.owner.endpoint is None:
             raise
