@@ -136,7 +136,7 @@ class _Aside:
 def prints_aside() -> Iterator[None]:
     """Send to stderr what code in the body prints, so that an answer on stdout holds nothing else; ``echo`` prints the answer."""
     own = sys.stdout
-    sys.stdout = own if isinstance(own, _Aside) else _Aside(own)  # type: ignore[assignment]
+    sys.stdout = own if isinstance(own, _Aside) else _Aside(own)
     try:
         yield
     finally:

@@ -15,7 +15,7 @@ __all__ = ["answer_to", "more_follows"]
 
 
 async def answer_to(question: str) -> str:
-    """Ask at the terminal and return the line that is typed from then on. Where more follows at once, it was pasted: ask again."""
+    """Ask at the terminal and return the line that is typed from then on; ask again where more follows at once, as of a paste."""
     while True:
         if sys.stdin.isatty():
             from termios import TCIFLUSH, tcflush  # where there is no such module, nobody is asked at a terminal

@@ -30,7 +30,7 @@ class Answer(Input):
         """What is typed and pasted."""
         return self._pastes.whole(self.value)
 
-    async def _on_paste(self, event: events.Paste) -> None:
+    def _on_paste(self, event: events.Paste) -> None:
         event.text = self._pastes.taken(event.text)
         super()._on_paste(event)
         event.prevent_default()  # the handler of the class above would paste once more
