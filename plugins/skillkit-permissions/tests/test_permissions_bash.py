@@ -1,12 +1,14 @@
-"""What bash runs of a line must be among what the parser says that it runs: both read random lines."""
+"""What bash runs, writes and sets in a line must be among what the parser says of it: both read random lines."""
 
 import os
 import shutil
 import signal
 import subprocess
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
+from skillkit_permissions.risky_options import sets
 from skillkit_permissions.shell import Line, parse
 
 BASH = shutil.which("bash")
@@ -23,6 +25,9 @@ _PIECES = [
     *("$x", "${x", "${x:-", "${x:=", "${#", "${!x", "${x#", "${x/", "${x@P", "x=", "x=(", "x[", "]=", "+=", "$@", "$#", "$$"),
     *("$((", "((", "))", "$[", "[[ ", " ]]", "-n ", "=~ ", "==", "1", "-eq"),
     *("if ", "\nthen ", "\nfi\n", "for x in ", "\ndo ", "\ndone\n", "case x in ", "x) ", "\nesac\n", "esac", "while ", "do"),
+    *(">a", ">>b ", ">|a ", "&>>a", ">&b ", "3>a", ">$x", ">'a b'", ">a{1,2}", "{v}>a ", "> ", ">\\a", ">~", '>"$x"', ">\t"),
+    *("x=1 ", "x+=a", "x=$y", "y=(1 2)", "read x", "read -r x y", "printf -v x 1", "declare x=1", "local ", "export x=1 "),
+    *("for ((x=1;x<2;x++)); do ", "mapfile x", "getopts a x", "unset x", "readonly y=1", ": ${y:=1}", "((x=1))", "let x=1"),
     *("time ", "coproc ", "function f ", "f() ", "select ", "declare ", "export ", "let ", "echo ", "in "),
 ]  # fmt: skip
 _LINES = st.lists(st.sampled_from(_PIECES), min_size=1, max_size=14).map("".join)
@@ -32,15 +37,38 @@ _COMMANDS = st.sampled_from(
 _LISTS = st.lists(st.one_of(_COMMANDS, st.sampled_from(_PIECES)), min_size=2, max_size=8).map("".join)
 
 
+@dataclass
+class Ran:
+    """What bash did with a line.
+
+    Attributes:
+        commands: the words of each command that it would have run.
+        written: the files that it made.
+        variables: the names that were set at the end.
+    """
+
+    commands: list
+    written: set
+    variables: set
+
+
+# bash reads this before the line
+_AT_THE_END = """trap 'compgen -v >"$SET"' EXIT"""
+# those that bash sets itself
+_OWN = {"_", "BASH_REMATCH", "BASHPID", "BASH_ARGC", "BASH_ARGV", "COPROC", "PIPESTATUS", "FUNCNAME", "OPTARG", "OPTERR", "OPTIND"}
+
+
 def ran(line, folder):
-    """Return the words of each command that bash would have run; stand-ins ran in an empty folder."""
-    log = folder / "ran"
+    """Return what bash did with a line; stand-ins ran, in an empty folder."""
+    log, start, names = folder / "ran", folder / "start", folder / "names"
     log.write_bytes(b"")
+    names.write_bytes(b"")
+    start.write_text(_AT_THE_END)
     place = folder / "place"
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
     environment = {"PATH": "/nonexistent", "RAN": str(log), "BASH_FUNC_command_not_found_handle%%": _WRITE_DOWN}
-    environment["LC_ALL"] = "C.UTF-8"
+    environment |= {"LC_ALL": "C.UTF-8", "BASH_ENV": str(start), "SET": str(names)}
     with subprocess.Popen(
         [BASH, "--norc", "-c", line], cwd=place, env=environment, stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
@@ -55,7 +83,8 @@ def ran(line, folder):
             except ProcessLookupError:
                 pass
     records = log.read_bytes().decode("utf-8", "replace").split("\x1e")
-    return [tuple(record.split("\x1f")[:-1]) for record in records[:-1]]
+    commands = [tuple(record.split("\x1f")[:-1]) for record in records[:-1]]
+    return Ran(commands, {path.name for path in place.iterdir()}, set(names.read_text().split()) - _OWN)
 
 
 def says(line: Line, words):
@@ -90,14 +119,21 @@ def _may_be(read, words):
 @example(line="coproc  x=1 rm")
 @example(line="~]=+=[")
 @example(line='\\"==[^')
-def test_what_bash_runs_is_among_what_the_parser_says(line, tmp_path):
+def test_what_bash_does_is_among_what_the_parser_says(line, tmp_path):
     if "\x00" in line:
         return
     read = parse(line)
     if read.problems:
         return  # such a line asks
-    for words in ran(line, tmp_path):
+    did = ran(line, tmp_path)
+    for words in did.commands:
         assert says(read, words), f"bash runs {words}, the parser reads {read.commands}"
+    targets = [r.target for r in read.redirects if r.writes]
+    sure = {os.path.basename(t.text) for t in targets if t.known and not t.glob and not t.tilde}
+    assert did.written <= sure or len(sure) < len({t.text for t in targets}), f"bash writes {did.written}, the parser reads {targets}"
+    named = {name for command in read.commands for name in command.assigned}
+    named |= {name for command in read.commands if command.words for name in sets(command.words)}
+    assert did.variables - ran(":", tmp_path).variables <= named, f"bash sets {did.variables}, the parser reads {named}"
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from .programs import known, program_of
 from .repository import is_plain_repository
 from .request import Decision, Request
 from .risky_options import changes_nothing, harmless_variable, runs_scripts, sets, takes_over, unknown_option, unruly
-from .rules import CommandPattern, Rule, Rules, command_pattern
+from .rules import CommandPattern, Rule, Rules, command_pattern, parse_rule
 from .shell import Command, Line, Redirect, Word, parse
 from .wrappers import Inner, inner_of
 
@@ -26,6 +26,7 @@ __all__ = ["decide_line"]
 
 _RANK = {"allow": 0, "ask": 1, "deny": 2}
 _DEEPEST = 5
+_EVERY_COMMAND = parse_rule("Bash", "allow")
 _NO_FILES = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/stdin", "/dev/zero", "/dev/urandom")
 _MOVES = frozenset({"cd", "pushd", "popd", "chdir"})
 # subcommands behind which anything may stand: an answer holds for what stands there
@@ -116,7 +117,7 @@ class _Judge:
         exact = self._exact(words)
         for one in inner:
             decided = self._inner(one, words, depth)
-            if one.how == "launched" and not (decided.rule and decided.outcome != "allow"):
+            if one.how == "launched" and decided.outcome == "allow":
                 continue
             # an exact rule stands for what the command runs, too
             if exact is None or decided.outcome == "deny" or decided.rule:
@@ -125,7 +126,7 @@ class _Judge:
         if launched := self._launched(words):
             found.append(launched)
         found += [self._unclear(f"{name} is set") for name in sets(words) if takes_over(name)]
-        if not (inner and all(one.how == "same" for one in inner)):
+        if not (inner and all(one.how == "same" for one in inner)) or any(o.writes for o in files_of(words)):
             found.append(self._own(words, exact))
         return _strictest(found)
 
@@ -163,7 +164,8 @@ class _Judge:
         # where a rule about commands cannot be read, nobody knows what its author wants
         if any(r.problem and r.names("Bash") for r in self.rules.allow):
             return False
-        if not _only_reads(words) or unknown_option(words) or given.has(program.leaves):
+        leaves = given.has(program.leaves) or any(w.text in program.leaves for w in words)
+        if leaves or not _only_reads(words) or unknown_option(words):
             return False
         if git:
             return self._git_reads(given, "shows" in program.tags or given.has(GIT_PATCHES))
@@ -231,6 +233,13 @@ class _Judge:
             )
         if inner.how == "unknown":
             return self._loose(words)
+        if inner.how == "launched":
+            # who may start it may start anything that no rule is about, and in which nothing may be hidden from one
+            judge = replace(
+                self, rules=replace(self.rules, allow=(*self.rules.allow, _EVERY_COMMAND)), cwds=[*self.cwds]
+            )
+            decided = judge._words(inner.words, depth + 1)
+            return decided if self.watched or decided.rule else Decision("allow", "no rule is about it")
         return self._words(inner.words, depth + 1)
 
     def _loose(self, words: Sequence[Word]) -> Decision:
@@ -298,10 +307,13 @@ class _Judge:
                 yield from self._mentioned(word, name)
 
     def _mentioned(self, word: Word, name: str) -> Iterator[Decision]:
-        """Yield a question where an argument of any program is, or ends in, a file that a rule forbids."""
-        rules = Rules(deny=tuple(r for r in self.rules.deny if r.spec is not None and not r.problem))
-        if not any(r.names("Edit") for r in rules.deny):
+        """Yield a question where an argument of any program is, or ends in, a file that a rule is about."""
+        deny, ask = (
+            [r for r in rules if r.spec is not None and not r.problem] for rules in (self.rules.deny, self.rules.ask)
+        )
+        if not any(r.names("Edit") for r in (*deny, *ask)):
             return
+        rules = Rules(tuple(deny), tuple(ask))
         texts = _parts_of(word)
         for cwd in self.cwds:
             if word.glob:
@@ -309,19 +321,19 @@ class _Judge:
             for text in texts:
                 for writes in (False, True):
                     found = decide_file(rules, text, self.request.place, "bypass", writes=writes, cwd=cwd)
-                    if found.outcome == "deny":
-                        yield Decision("ask", f"{name} may use {text}, which a rule forbids", found.rule, found.origin)
+                    if found.rule:
+                        yield Decision("ask", f"{name} may use {text}, which a rule is about", found.rule, found.origin)
                         return
 
     def _address(self, text: str, name: str) -> Iterator[Decision]:
-        """Yield a question where an argument of any program is an address that a rule forbids."""
+        """Yield a question where an argument of any program is an address that a rule is about."""
         try:
             host = host_of(text)
         except UnclearHost:
             return
-        for rule in self.rules.deny:
+        for rule in (*self.rules.deny, *self.rules.ask):
             if rule.names("WebFetch") and rule.spec is not None and names_host(rule.spec, host, approves=False):
-                yield Decision("ask", f"{name} may reach {host}, which a rule forbids", rule.text, rule.origin)
+                yield Decision("ask", f"{name} may reach {host}, which a rule is about", rule.text, rule.origin)
 
     def _is_inside(self, word: Word) -> bool:
         """Return whether a file that is written is in the project, and in no folder that decides what runs."""
@@ -407,8 +419,8 @@ class _Judge:
         return not self.lost and all(inside(cwd, self.request.place.roots) for cwd in self.cwds)
 
 
-_PIECES = re.compile(r"[=@:,;<>|&()\s'\"]+")
-_COMMAND_ENDS = re.compile(r"[\s;&|()`{}'\"]+|\$\(|(?<=[A-Za-z0-9_-])=")
+_PIECES = re.compile(r"[=@:,;<>|&(){}\s'\"]+")
+_COMMAND_ENDS = re.compile(r"[\s;&|()`{}'\"!,:<>\[\]]+|\$\(|(?<=[A-Za-z0-9_-])=")
 
 
 def _parts_of(word: Word) -> list[str]:

@@ -110,7 +110,9 @@ def _archived(given: Arguments) -> Iterator[Operand]:
     """Yield the archive of tar, and what is put into it."""
     writes = given.has("-c -r -u -A --create --append --update --catenate --concatenate --delete")
     yield from (Operand(w, writes=writes) for w in given.values("-f --file") if w.text != "-")
-    yield from (Operand(w, deep=True) for w in given.operands)
+    unpacks = given.has("-x --extract --get")
+    yield from (Operand(w, writes=True) for w in given.values("-C --directory") if unpacks)
+    yield from (Operand(w, writes=unpacks or given.has("--remove-files"), deep=True) for w in given.operands)
 
 
 def _searched(given: Arguments, deep: bool, here: bool) -> Iterator[Operand]:
@@ -146,7 +148,9 @@ def _git_operands(subcommand: str, program: Program, given: Arguments, all_words
         yield from ([] if named else [Operand(Word("."), deep=True)])
         yield from (_git_pathspec(o) for o in _searched(given, True, here=named))
     elif "writes" in program.tags:
-        yield from (Operand(w, writes=True, deep=True) for w in given.operands if w.text not in ("HEAD", "."))
+        if subcommand == "clean" and not given.operands and not given.has("-n --dry-run"):
+            yield Operand(Word("."), writes=True, deep=True)
+        yield from (Operand(w, writes=True, deep=True) for w in given.operands if w.text != "HEAD")
     elif "shows" in program.tags or (subcommand in ("log", "whatchanged") and given.has(GIT_PATCHES)):
         # files outside of a repository are compared, too
         yield from (_git_pathspec(Operand(w, deep=True)) for w in given.operands)
@@ -195,6 +199,8 @@ def _sent(program: Program, given: Arguments, args: Sequence[Word]) -> Iterator[
         for word in given.values(f"{short} --{long}"):
             if found := re.search(r"[@<](.*)", word.text, re.S):
                 yield Operand(part(word, re.split(r";(?:type|filename|headers|encoder)=", found[1])[0]))
+    # several names in one word
+    yield from (Operand(_ANY) for w in given.values("-T --upload-file") if set(w.text) & set("{["))
     # what has no "=" is a file of cookies
     yield from (Operand(w) for w in given.values("-b --cookie") if "=" not in w.text)
     for word in args:

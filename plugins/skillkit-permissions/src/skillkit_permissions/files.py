@@ -47,12 +47,14 @@ def decide_file(
         if forbids(rule, found, place):
             return Decision("deny", f"a rule forbids {path}", rule.text, rule.origin)
         # the tools for searching leave out what may not be read; programs do not
-        if deep and rule.spec is not None and any(below(rule.spec, p, place) for p in found):
+        if deep and _holds_below(rule, found, place):
             return Decision("ask", f"a rule forbids something below {path}", rule.text, rule.origin)
     if mode == "read-only" and writes:
         return Decision("deny", "the mode is read-only")
     for rule in rules.ask:
-        if rule.names(tool) and (rule.problem or forbids(rule, found, place)):
+        if rule.names(tool) and (
+            rule.problem or forbids(rule, found, place) or (deep and _holds_below(rule, found, place))
+        ):
             return Decision("ask", f"a rule asks about {path}", rule.text, rule.origin)
     allowed = _allowed(rules, found, place, tool)
     if allowed is not None:
@@ -73,6 +75,10 @@ def decide_file(
 def forbids(rule: Rule, found: Collection[str], place: Place) -> bool:
     """Return whether a rule that denies or asks covers one of the paths that a path may mean."""
     return rule.spec is None or any(matches(rule.spec, p, place, approves=False) for p in found)
+
+
+def _holds_below(rule: Rule, found: Collection[str], place: Place) -> bool:
+    return rule.spec is not None and any(below(rule.spec, p, place) for p in found)
 
 
 def _allowed(rules: Rules, found: Collection[str], place: Place, tool: str) -> Rule | None:

@@ -65,6 +65,7 @@ GIT: Mapping[str, Mapping[str, str]] = {
         "values": "-u --format --no-contains --no-merged --points-at --set-upstream-to --sort",
         "joined": "-t",
     },
+    "bundle": {},
     "cat-file": {
         "is": "read-only shows",
         "flags": (
@@ -75,6 +76,8 @@ GIT: Mapping[str, Mapping[str, str]] = {
         "lists": "--batch --batch-check --batch-command",
         "runs": "--textconv --filters",
     },
+    "check-attr": {"lists": "--stdin", "flags": "-az --all --cached --stdin", "values": "--source"},
+    "check-ignore": {"flags": "-nqvz --no-index --non-matching --quiet --stdin --verbose"},
     "checkout": {
         "is": "writes",
         "flags": (
@@ -86,6 +89,7 @@ GIT: Mapping[str, Mapping[str, str]] = {
         "joined": "-t",
         "lists": "--pathspec-from-file",
     },
+    "cherry": {"flags": "-v --abbrev --verbose"},
     "cherry-pick": {
         "flags": (
             "-ensx --abort --allow-empty --allow-empty-message --commit --continue --edit --ff "
@@ -127,6 +131,7 @@ GIT: Mapping[str, Mapping[str, str]] = {
         "lists": "--pathspec-from-file",
         "runs": "--gpg-sign -S",
     },
+    "commit-tree": {"values": "-mp", "input": "-F", "runs": "-S --gpg-sign"},
     "config": {"is": "runs"},
     "count-objects": {"is": "plain read-only", "flags": "-Hv --human-readable --verbose"},
     "credential": {"is": "runs"},
@@ -164,6 +169,9 @@ GIT: Mapping[str, Mapping[str, str]] = {
         "runs": "--ext-diff --textconv",
         "leaves": "--submodule",
     },
+    "diff-files": {"like": "diff", "is": "shows"},
+    "diff-index": {"like": "diff", "is": "shows"},
+    "diff-tree": {"like": "diff", "is": "shows"},
     "difftool": {"is": "shows runs", "lines": "-x --extcmd"},
     "fast-import": {"is": "runs"},
     "fetch": {
@@ -180,6 +188,10 @@ GIT: Mapping[str, Mapping[str, str]] = {
         "runs": "--upload-pack -o --server-option",
     },
     "filter-branch": {"is": "runs"},
+    "for-each-ref": {
+        "flags": "--ignore-case --merged --perl --python --shell --tcl",
+        "values": "--contains --count --format --no-contains --no-merged --points-at --sort",
+    },
     "for-each-repo": {"is": "runs"},
     "format-patch": {
         "like": "diff",
@@ -235,7 +247,10 @@ GIT: Mapping[str, Mapping[str, str]] = {
         "output": "--separate-git-dir",
         "runs": "--template",
     },
+    "init-db": {"like": "init"},
     "instaweb": {"is": "runs"},
+    "interpret-trailers": {},
+    "lfs": {},
     "log": {
         "like": "diff",
         "is": "plain read-only",
@@ -301,6 +316,7 @@ GIT: Mapping[str, Mapping[str, str]] = {
         "flags": "--all --always --annotate-stdin --name-only --peel-tag --stdin --tags --undefined",
         "values": "--exclude --refs",
     },
+    "notes": {"input": "-F --file"},
     "p4": {"is": "runs"},
     "prune": {"flags": "-nv --dry-run --exclude-promisor-objects --progress --verbose", "values": "--expire"},
     "pull": {
@@ -326,6 +342,7 @@ GIT: Mapping[str, Mapping[str, str]] = {
         "values": "-o --exec --push-option --receive-pack --recurse-submodules --repo",
         "runs": "--exec --receive-pack",
     },
+    "range-diff": {"like": "diff", "is": ""},
     "rebase": {
         "flags": (
             "-fimnqv --abort --allow-empty-message --apply --autosquash --autostash --committer-date-is-author-date "
@@ -340,8 +357,12 @@ GIT: Mapping[str, Mapping[str, str]] = {
         "runs": "--gpg-sign -S",
     },
     "receive-pack": {"is": "runs"},
+    "reflog": {"like": "log", "is": ""},
+    "remote": {},
     "remote-ext": {"is": "runs"},
     "remote-fd": {"is": "runs"},
+    "repack": {},
+    "request-pull": {},
     "rerere": {"is": "runs"},
     "reset": {
         "flags": (
@@ -396,11 +417,14 @@ GIT: Mapping[str, Mapping[str, str]] = {
         "joined": "-w",
     },
     "show": {"like": "log", "is": "plain read-only shows"},
+    "show-branch": {},
     "show-ref": {
         "is": "plain read-only",
         "flags": "-dq --abbrev --dereference --exclude-existing --hash --head --heads --quiet --tags --verify",
         "joined": "-s",
     },
+    "sparse-checkout": {},
+    "stage": {"like": "add"},
     "stash": {"lists": "--pathspec-from-file"},
     "status": {
         "is": "plain read-only",
@@ -422,6 +446,7 @@ GIT: Mapping[str, Mapping[str, str]] = {
         "values": "-Cc --conflict --create --force-create --orphan",
         "joined": "-t",
     },
+    "symbolic-ref": {},
     "tag": {
         "flags": (
             "-adefilsv --annotate --color --column --contains --create-reflog --delete --edit --force --ignore-case "
@@ -431,8 +456,16 @@ GIT: Mapping[str, Mapping[str, str]] = {
         "joined": "-n",
         "input": "-F --file",
     },
+    "update-index": {},
+    "update-ref": {},
     "upload-pack": {"is": "runs"},
+    "var": {},
+    "verify-commit": {},
+    "verify-tag": {},
+    "version": {"is": "plain read-only", "flags": "--build-options"},
     "web--browse": {"is": "runs"},
     "whatchanged": {"like": "log", "is": "read-only"},
+    "worktree": {},
+    "write-tree": {},
 }
 """What is known of each subcommand. ``but`` names words behind it with which it runs nothing."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from .git_tables import GIT
 from .options import Arguments, read
@@ -126,12 +126,24 @@ def changes_nothing(words: Sequence[Word]) -> bool:
     return unruly(words) is None
 
 
+_CODE = re.compile(r"(-[ce]|--(?:command|eval|exec|execute))(?:=(.*))?\Z", re.S)
+_NOT_PLAIN = re.compile(r"[^\w./:@%+=,-]")
+
+
 def unknown_option(words: Sequence[Word]) -> str:
-    """Return an option of which the table of its program, which names all others, says nothing; empty: there is none."""
+    """Return an option (or subcommand of git) of which the tables say nothing where they name all others; empty: there is none."""
     name = plain_name(program_of(words[0]))
+    if known(name) == known(""):
+        # code, for whatever reads it
+        pairs = ((_CODE.match(a.text), b.text) for a, b in pairwise([*words[1:], Word("")]))
+        return next((found[1] for found, behind in pairs if found and _NOT_PLAIN.search(found[2] or behind)), "")
     given = read(known(name), words[1:])
     if name == "git" and given.operands and not given.unknown:
-        given = read(known(f"git {given.operands[0].text}"), given.operands[1:])
+        subcommand = given.operands[0].text
+        if subcommand not in GIT:
+            # it may be an alias
+            return subcommand
+        given = read(known(f"git {subcommand}"), given.operands[1:])
     if name == "find":
         return next(
             (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -81,7 +82,7 @@ def _wrapped(name: str, program: Program, given: Arguments, words: Sequence[Word
         return
     rest = list(given.operands)
     if name == "env" and (split := list(given.values("-S --split-string"))):
-        yield _line_of([w for w in (*split, *rest) if w.text], joined=True)
+        yield _split(split, rest)
         return
     while rest and name in ("env", "sudo", "doas") and (_ASSIGNED.match(rest[0].text) or rest[0].text in ("", "--")):
         rest.pop(0)
@@ -105,6 +106,18 @@ def _wrapped(name: str, program: Program, given: Arguments, words: Sequence[Word
     yield Inner("same" if program.wraps == "same" else "other", tuple(rest))
 
 
+def _split(texts: Sequence[Word], rest: Sequence[Word]) -> Inner:
+    """Return what env runs where it splits a text into words, which may begin with further options of env."""
+    text = texts[0].text
+    # its escapes, comments and variables are not those of a shell
+    if len(texts) > 1 or not texts[0].known or texts[0].glob or set(text) & set("\\#$"):
+        return Inner("unknown")
+    try:
+        return Inner("other", (Word("env"), *map(Word, shlex.split(text)), *rest))
+    except ValueError:
+        return Inner("unknown")
+
+
 def _with_input(given: Arguments, rest: list[Word]) -> list[Word]:
     """Return the command that xargs runs, with what its input puts into it."""
     unknown = Word("", known=False)
@@ -119,6 +132,9 @@ def _launched(words: Sequence[Word], subcommands: frozenset[str]) -> Iterator[In
     """Yield every command that may stand behind the subcommand and its options, each of which may take a word."""
     start = next((at for at, word in enumerate(words) if at and word.text in subcommands), len(words))
     for at in range(start + 1, len(words)):
+        if words[at].text == "-":
+            # a script from the input
+            yield Inner("unknown")
         if not words[at].text.startswith("-"):
             yield Inner("launched", tuple(words[at:]))
             if not words[at - 1].text.startswith("-") or words[at - 1].text == "--":
