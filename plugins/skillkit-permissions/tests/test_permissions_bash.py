@@ -55,7 +55,19 @@ class Ran:
 # bash reads this before the line
 _AT_THE_END = """trap 'compgen -v >"$SET"' EXIT"""
 # those that bash sets itself
-_OWN = {"_", "BASH_REMATCH", "BASHPID", "BASH_ARGC", "BASH_ARGV", "COPROC", "PIPESTATUS", "FUNCNAME", "OPTARG", "OPTERR", "OPTIND"}
+_OWN = {
+    "_",
+    "BASH_REMATCH",
+    "BASHPID",
+    "BASH_ARGC",
+    "BASH_ARGV",
+    "COPROC",
+    "PIPESTATUS",
+    "FUNCNAME",
+    "OPTARG",
+    "OPTERR",
+    "OPTIND",
+}
 
 
 def ran(line, folder):
@@ -130,7 +142,9 @@ def test_what_bash_does_is_among_what_the_parser_says(line, tmp_path):
         assert says(read, words), f"bash runs {words}, the parser reads {read.commands}"
     targets = [r.target for r in read.redirects if r.writes]
     sure = {os.path.basename(t.text) for t in targets if t.known and not t.glob and not t.tilde}
-    assert did.written <= sure or len(sure) < len({t.text for t in targets}), f"bash writes {did.written}, the parser reads {targets}"
+    assert did.written <= sure or len(sure) < len({t.text for t in targets}), (
+        f"bash writes {did.written}, the parser reads {targets}"
+    )
     named = {name for command in read.commands for name in command.assigned}
     named |= {name for command in read.commands if command.words for name in sets(command.words)}
     assert did.variables - ran(":", tmp_path).variables <= named, f"bash sets {did.variables}, the parser reads {named}"

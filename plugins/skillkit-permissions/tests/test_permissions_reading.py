@@ -27,6 +27,8 @@ grep -E 'a|b' README.md
 find src -name '*.py' -type f
 diff -u README.md src/main.py
 tree -L 2 src
+sha256sum README.md
+egrep -n x README.md
 du -sh src
 sed -n '1,5p' README.md
 cut -d: -f1 README.md
@@ -69,6 +71,10 @@ sort --compress-program=x README.md
 find . -delete
 find . -exec cat {} +
 find -L / -name x
+find -L src -name x
+find . -follow
+\time -o list ls
+/usr/bin/time -ao list ls
 rg --pre x y
 rg -L x
 grep -R x .

@@ -1,19 +1,22 @@
 """Lines by class that do what is denied, or may: none is allowed, however it is spelled. And a day's lines that never ask."""
 
+import re
+from functools import cache
 from pathlib import Path
 
 import pytest
+from skillkit_permissions import commandline
 from skillkit_permissions.decide import decide
 
 DATA = Path(__file__).parent / "data"
-DENY = ("Bash(rm:*)", "Read(.env)", "Edit(keep.txt)")
+RULES = ["Bash(rm:*)", "Read(.env)", "Edit(keep.txt)"]
 
 
 def classes(name):
     """Return the lines of a file, by the name of their class."""
     found = {}
     for line in (DATA / name).read_text(encoding="utf-8").splitlines():
-        if line.startswith("[") and line.endswith("]"):
+        if re.fullmatch(r"\[[a-z ]+\]", line):
             lines = found[line[1:-1]] = []
         elif line and not line.startswith("# "):
             lines.append(line.replace("\u23ce", "\n"))
@@ -32,18 +35,21 @@ def judged(tmp_path):
     for name in ("README.md", ".env", "keep.txt", "list", "Makefile", "package.json", "src/main.py", "src/a.py"):
         (project / name).write_text("x\n")
 
-    def judge(lines, mode="ask", deny=DENY, allow=("Bash",)):
-        place = {"cwd": str(project), "root": str(project), "home": str(home), "mode": mode}
-        rules = {"allow": list(allow), "deny": list(deny)}
+    def judge(lines, kind="deny"):
+        place = {"cwd": str(project), "root": str(project), "home": str(home), "mode": "ask"}
+        rules = {"allow": ["Bash"], kind: RULES}
         return {line: decide(rules, {"tool": "bash", "args": {"command": line}, **place})["decision"] for line in lines}
 
     return judge
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_no_spelling_passes_a_guard(judged, name):
+def test_no_spelling_passes_a_guard(judged, name, monkeypatch):
+    monkeypatch.setattr(commandline, "parse", cache(commandline.parse))
     found = judged(HOSTILE[name])
     assert [line for line, got in found.items() if got == "allow"] == []
+    # a rule that asks finds what a rule that denies does
+    assert [line for line, got in judged(HOSTILE[name], "ask").items() if got != "ask"] == []
     assert len(found) > 5
 
 

@@ -263,7 +263,9 @@ class _Judge:
             texts = [text for w in words[1 + ("carries" in program.tags) :] for text in _COMMAND_ENDS.split(w.text)]
         for at, text in enumerate(texts):
             # a command may stand behind the letter of an option, too
-            starts = [text, *(text[cut:] for cut in range(2, min(len(text), 50)))] if text.startswith("-") else [text]
+            starts = (
+                [text, *(text[cut:] for cut in range(2, min(len(text), 50)))] if re.match("-[^-]", text) else [text]
+            )
             for start in filter(None, starts):
                 found = self._forbidden([Word(start), *map(Word, texts[at + 1 :])])
                 if found is not None:

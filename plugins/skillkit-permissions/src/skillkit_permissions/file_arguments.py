@@ -150,6 +150,8 @@ def _git_operands(subcommand: str, program: Program, given: Arguments, all_words
     elif "writes" in program.tags:
         if subcommand == "clean" and not given.operands and not given.has("-n --dry-run"):
             yield Operand(Word("."), writes=True, deep=True)
+        if given.has("-S --staged --cached") and not given.has("-W --worktree"):
+            return
         yield from (Operand(w, writes=True, deep=True) for w in given.operands if w.text != "HEAD")
     elif "shows" in program.tags or (subcommand in ("log", "whatchanged") and given.has(GIT_PATCHES)):
         # files outside of a repository are compared, too

@@ -132,7 +132,7 @@ GIT: Mapping[str, Mapping[str, str]] = {
         "runs": "--gpg-sign -S",
     },
     "commit-tree": {"values": "-mp", "input": "-F", "runs": "-S --gpg-sign"},
-    "config": {"is": "runs"},
+    "config": {"is": "runs", "but": "--get --get-all --get-regexp --list -l get list", "input": "-f --file"},
     "count-objects": {"is": "plain read-only", "flags": "-Hv --human-readable --verbose"},
     "credential": {"is": "runs"},
     "cvsserver": {"is": "runs"},

@@ -59,7 +59,7 @@ _SED_SAFE = re.compile(
     r"(?:[pdqPDgGhHnNxl=]|q[0-9]*|s/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/[gpiI0-9]*|s\|(?:[^|\\\n]|\\.)*\|(?:[^|\\\n]|\\.)*\|[gpiI0-9]*"
     r"|s#(?:[^#\\\n]|\\.)*#(?:[^#\\\n]|\\.)*#[gpiI0-9]*|s,(?:[^,\\\n]|\\.)*,(?:[^,\\\n]|\\.)*,[gpiI0-9]*|y/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/)\s*(?:;|\n|\Z))+\Z"
 )
-_AWK_RUNS = re.compile(r"system|getline|\||>|@|\bclose\b|\bfflush\b|\bARG[VC]\b")
+_AWK_RUNS = re.compile(r"system|getline|print.*[|>]|@|\bclose\b|\bfflush\b|\bARG[VC]\b", re.S)
 _MAKE_SHELL = re.compile(r"\.?SHELL(FLAGS)?[:?+]*=|MAKEFLAGS=")
 
 
@@ -131,7 +131,7 @@ _NOT_PLAIN = re.compile(r"[^\w./:@%+=,-]")
 
 
 def unknown_option(words: Sequence[Word]) -> str:
-    """Return an option (or subcommand of git) of which the tables say nothing where they name all others; empty: there is none."""
+    """Return an option, or a subcommand of git, of which the tables say nothing where they name all others; empty: none."""
     name = plain_name(program_of(words[0]))
     if known(name) == known(""):
         # code, for whatever reads it
@@ -158,7 +158,7 @@ def unknown_option(words: Sequence[Word]) -> str:
 
 def _reads_its_script(name: str, given: Arguments) -> bool:
     """Return whether an interpreter takes its script from its input: no argument names one."""
-    if given.has("--version -V --help -h -m" if name == "python" else "--version -V -v --help -h"):
+    if given.has("--version -V --help -h -m" if name == "python" else "--version -V -v --help -h --test"):
         return False
     return not given.operands or given.operands[0].text in ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 

@@ -27,6 +27,7 @@ _PRIVATE = (
     r"(?<![\w/])\.(?:ssh|aws|gnupg|kube|azure)\b|\.(?:netrc|npmrc|pypirc|pgpass|git-credentials|vault-token)\b|\bid_(?:rsa|ed25519|ecdsa)\b"
     r"|\.docker/config|\.config/(?:gcloud|gh)\b|\b(?:Login Data|Cookies\.sqlite|logins\.json|wallet\.dat|login\.keychain)\b"
     r"|\.(?:bash|zsh)_history\b|/etc/shadow\b|\.codex/auth|\.claude/\.credentials|find-generic-password|169\.254\.169\.254"
+    r"|(?:google-chrome|\b(?:Chrome|chromium|BraveSoftware|[Ff]irefox))\b[^\n]{0,60}\b(?:Cookies|Login|key4)\b"
     r"|os\.environ\b(?!\s*(?:\[|\.(?:get|setdefault|pop|update)\b))|process\.env\b(?!\s*(?:\.|\[))"
     r"|(?:^|[|;&(`]\s*)(?:env|printenv|export\s+-p)\s*(?:[|>)`]|$)|/proc/(?:self|\d+|\*)/environ"
     r"|(?:open|readFile(?:Sync)?|Path|cat|base64)\b[^\n]{0,40}(?<!\w)\.env\b(?![\w.])"
@@ -40,13 +41,25 @@ _SEND = (
 # {n} stands for a name that holds something, {f} for a file or a variable of a shell that does
 _RUN = (
     r"(?<![\w.])(?:exec|eval|execSync|Function)\s*\(\s*(?:compile\s*\(\s*)?{n}|os\.(?:system|popen|startfile|exec\w+)\s*\(\s*{n}"
-    r"|(?:child_process|cp)\.exec\w*\s*\(\s*{n}|(?<![\w.])spawn(?:Sync)?\s*\(\s*{n}"
+    r"|(?:pickle|dill|cloudpickle|joblib|torch)\.loads?\s*\(\s*{n}|(?:child_process|cp)\.exec\w*\s*\(\s*{n}|(?<![\w.])spawn(?:Sync)?\s*\(\s*{n}"
     r"|subprocess\.\w+\s*\(\s*\[?\s*(?:str\s*\(\s*)?{n}"
     r"|['\"](?:/bin/)?(?:ba|z)?sh['\"]\s*,\s*(?:['\"]-\w+['\"]\s*,\s*)?(?:str\s*\(\s*)?{n}"
     r"|(?:sys\.executable|['\"](?:python3?|node|perl|ruby)['\"])\s*,\s*\[?\s*(?:['\"]-[ce]['\"]\s*,\s*)?(?:str\s*\(\s*)?{n}"
     r"|\bvm\.run\w*\s*\(\s*{n}|\biex\b\s*\(?\s*\$?{n}|(?<![\w.])eval\s+[\"']?{f}"
     r"|(?:^\s*|[;&|]\s*|\b(?:ba|z)?sh\s+|\bpython3?\s+|\bnode\s+|\bsource\s+|\bsudo\s+|(?<!\S)\.\s+)(?:-c\s+)?[\"']?{f}(?=[\"'\s;&|}})]|$)(?!\s*=)"
     r"|{f}[\"']?\s*\|\s*(?:sudo\s+)?(?:ba|z)?sh\b(?!\s+[\w./])"
+)
+# what is called in a script of an interpreter, and not the name of a program in a list of words
+_PULL = r"(?:requests|httpx|session|client|axios|got)\.(?:get|post|request)\s*\(|urlopen\s*\("
+_LOADS = r"(?:pickle|dill|cloudpickle|joblib|torch|yaml)\.(?:unsafe_)?loads?\s*\(\s*"
+_WATCHES = re.compile(
+    r"\bpynput\b|\bpyxhook\b|\bkeyboard\.(?:hook|on_press)\s*\(|GetAsyncKeyState|SetWindowsHookEx|\biohook\b"
+)
+_EVERYTHING = re.compile(r"(?:Path\.home\(\)|expanduser\([^)\n]*~|homedir\(\))[^\n]*(?:glob|walk|iterdir|readdir)")
+_ENCRYPTS = re.compile(r"\bencrypt\s*\(|createCipheriv\s*\(|\bopenssl\s+enc\b")
+_BY_NAME = re.compile(
+    r"getattr\s*\(\s*[\w.()'\" ]+,\s*['\"](?:system|popen|exec\w*|eval|run|Popen|check_output|call)['\"]"
+    r"|__import__\s*\(\s*['\"](?:os|subprocess|pty|socket)['\"]\s*\)\s*\.|(?:globals|vars|locals)\(\)\s*\[\s*['\"](?:exec|eval|__builtins__)"
 )
 _CONNECTS = re.compile(r"\.connect\s*\(|net\.(?:connect|Socket|createConnection)|TCPSocket|fsockopen|IO::Socket")
 _HANDS_OVER = re.compile(
@@ -56,6 +69,7 @@ _HERE = re.compile(
     rf"(?<![\w.])(?:exec|eval|Function)\s*\(\s*[^\n]*(?:{_FETCH}|{_DECODE})|os\.(?:system|popen)\s*\(\s*[^\n]*(?:{_DECODE})"
     rf"|\.then\s*\(\s*(?:eval|exec)\b|=>\s*(?:eval|exec|new\s+Function)\s*\(|subprocess\.\w+\s*\(\s*[^\n]*(?:{_DECODE})"
     rf"|(?:execSync|child_process\.exec)\w*\s*\(\s*[^\n]*(?:{_DECODE})|\beval\s+[\"']?(?:\$\(|`)[^\n]*(?:{_DECODE})"
+    rf"|subprocess\.\w+\s*\([^\n]*(?:{_PULL})|os\.(?:system|popen)\s*\([^\n]*(?:{_PULL})|{_LOADS}[^\n]*(?:{_PULL})"
     rf"|(?:{_DECODE})[^\n]*\|\s*(?:sudo\s+)?(?:ba|z)?sh\b(?!\s+[\w./])|\b(?:ba|z)?sh\s+(?:-c\s+)?[\"']?(?:<\(|\$\()[^\n]*(?:{_DECODE})"
 )
 _SOURCES = {
@@ -64,6 +78,11 @@ _SOURCES = {
     "secret": re.compile(_PRIVATE, re.M),
 }
 _SENT = re.compile(_SEND)
+_TOGETHER = (
+    (_HANDS_OVER, _CONNECTS, "reverse-shell"),
+    (_WATCHES, _SENT, "exfiltration"),
+    (_ENCRYPTS, _EVERYTHING, "destructive-command"),
+)
 _ASSIGNED = re.compile(
     r"(?:^|[\s;(])(?:(?:const|let|var|local|export|async\s+with|with)\s+)?([A-Za-z_]\w*)(?:\[[^\]=]*\])?\s*(?::[^=\n()]{1,40})?\+?=(?!=|>)"
     r"|\bas\s+([A-Za-z_]\w*)\s*:|\bfor\s+([A-Za-z_][\w, ]*)\s+in\b|([A-Za-z_]\w*)\.(?:append|extend|update|push|add|write)\s*\("
@@ -114,10 +133,13 @@ def code_findings(text: str) -> Iterator[tuple[str, int, str]]:
 
 def _broken(statements: list[_Statement]) -> Iterator[tuple[str, _Statement]]:
     for one in statements:
+        if _BY_NAME.search(one.text):
+            yield "encoded-payload", one
         if _HERE.search(one.text):
             yield ("encoded-payload" if _SOURCES["decoded"].search(one.text) else "remote-exec"), one
-    if any(_HANDS_OVER.search(one.text) for one in statements):
-        yield from (("reverse-shell", one) for one in statements if _CONNECTS.search(one.text))
+    for watches, then, rule in _TOGETHER:
+        if any(watches.search(one.text) for one in statements):
+            yield from ((rule, one) for one in statements if then.search(one.text))
     for kind, rule in (("fetched", "remote-exec"), ("decoded", "encoded-payload")):
         names = _holding(statements, _SOURCES[kind])
         if names:

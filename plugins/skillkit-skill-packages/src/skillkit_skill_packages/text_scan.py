@@ -171,7 +171,7 @@ _ACTIVE_TYPES = (
 )
 RULES: dict[str, Callable[[str], bool]] = {
     "remote-exec": _told(
-        rf"{_FETCH}[^\n|]*\|\s*(?:\S+\s+[^|\n]*\|\s*)*{_RUNNERS}",
+        rf"{_FETCH}[^\n]*\|\s*{_RUNNERS}",
         rf"\bbase64\s+(?:-d|-D|--decode)[^\n|]*\|\s*{_RUNNERS}",
         rf"{_SHELLS}\s+(?:-c\s+)?[\"']?(?:<\(|\$\(|`)\s*{_FETCH}",
         rf"\beval\s+[\"']?(?:\$\(|`)\s*{_FETCH}",
@@ -182,6 +182,8 @@ RULES: dict[str, Callable[[str], bool]] = {
         rf"{_SHELLS}\s+(?:-\w+\s+)*<<<\s*[\"\']?(?:\$\(|`)\s*{_FETCH}",
         rf"\b(?:source|\.)\s+(?:<\(|\$\()\s*{_FETCH}",
         r"\b(?:npx|uvx|pipx\s+run|pnpm\s+dlx|bunx|deno\s+run|pip3?\s+install|npm\s+(?:i|install))\b[^\n]*\s[\"\']?(?:http|ftp)://",
+        r"\bDownloadFile\s*\([^\n]*(?:Start-Process|;\s*&?\s*[\"'.\\\w]+\.(?:exe|bat|ps1|cmd)\b)",
+        r"\bgit\s+clone\b[^\n]*\s((?:/tmp|/var/tmp|/dev/shm|~/\.)\S*)[^\n]*(?:&&|;)\s*(?:sudo\s+)?(?:(?:ba|z)?sh|python3?|node|source|\.)\s+\1",
         r"\b(?:pip3?|uv\s+pip|npm|gem)\s+\w*[^\n]*(?:--trusted-host\s|--(?:extra-)?index-url[= ]\s*http://|--registry[= ]\s*http://)",
     ),
     "encoded-payload": _any(
@@ -189,7 +191,7 @@ RULES: dict[str, Callable[[str], bool]] = {
         r"\bpowershell[^\n]*\s-e(?:nc|ncodedcommand)?\s+[A-Za-z0-9+/=]{16,}",
         r"\b(?:exec|eval)\s*\([^\n]*(?:b64decode|atob|fromhex)\s*\(",
         rf"\bxxd\s+-r[^\n|]*\|\s*{_RUNNERS}",
-        r"\b(?:base64|base32|openssl|gunzip|rev|uudecode|xxd|printf|tr)\b[^\n]*\|\s*(?:\S+\s+[^|\n]*\|\s*)*(?:sudo\s+)?(?:/bin/)?(?:ba|z|da)?sh\b(?!\s+[\w./])",
+        r"\b(?:base64|base32|openssl|gunzip|rev|uudecode|xxd|printf|tr)\b[^\n]*\|\s*(?:sudo\s+)?(?:/bin/)?(?:ba|z|da)?sh\b(?!\s+[\w./])",
         r"(?:eval|(?:ba|z)?sh\s+-c)\s+[\"\']?(?:\$\(|`)[^\n]*\b(?:base64|xxd|rev|openssl|printf)\b",
         r"(?:\\x[0-9a-fA-F]{2}){20}|(?:chr\(\d+\)\s*\+\s*){6}|fromCharCode\((?:\s*\d+\s*,){8}",
         r"\b(?:decode|decrypt|unscramble|reverse)\b[^.\n]{0,60}\b(?:base64|rot13|hex|string)\b[^.\n]{0,60}\b(?:and|then)\b[^.\n]{0,30}\b(?:run|execute|follow|obey|eval|do\s+what)\b",
@@ -201,7 +203,7 @@ RULES: dict[str, Callable[[str], bool]] = {
         rf"\b(?:nc|ncat|netcat)\b[^\n|]*\s(?:-\w*[ec]\w*|--exec|--sh-exec)\s+[\"']?{_SHELLS}",
         rf"\bmkfifo\b[^\n]*\b(?:nc|ncat|netcat|openssl|telnet)\b|\b(?:nc|ncat|netcat|telnet)\b[^\n|]*\|\s*{_SHELLS}[^\n|]*\|\s*(?:nc|ncat|netcat|telnet)\b",
         rf"\bsocat\b[^\n]*\bexec:[\"']?{_SHELLS}",
-        r"\bsocket\b[^\n]*\bconnect\b[^\n]*\b(?:dup2|subprocess|pty\.spawn|os\.system)\b",
+        r"\bsocket\b[^\n]*\bconnect\b[^\n]*\b(?:dup2|subprocess|pty\.spawn|os\.system|exec\s*[({\"'])",
         r"\bpty\.spawn\b[^\n]*\bsocket\b|\bfsockopen\s*\([^\n]*\b(?:exec|shell_exec|system|proc_open)\s*\(",
         r"\b(?:TCPSocket|Net\.Sockets\.TCPClient|IO::Socket::INET)\b[^\n]*\b(?:exec|spawn|iex|Invoke-Expression|sh|STDIN)\b",
         r"\bnet\.(?:connect|Socket)\b[^\n]*\b(?:spawn|exec)\s*\([^\n]*\b(?:sh|bash|cmd(?:\.exe)?)\b",
@@ -231,12 +233,13 @@ RULES: dict[str, Callable[[str], bool]] = {
         rf"{_FETCH}[^\n]*\$\(\s*(?:cat|env|printenv)\b",
         r"\b(?:env|printenv)\b\s*\|\s*(?:curl|nc|ncat)\b",
         rf"{_FETCH}[^\n]*\s(?:(?-i:-[dFT])|--data\S*|--form|--upload-file|--post-(?:file|data))[=\s]*[^\n]*(?:\.ssh|\.aws|\.env\b|\.netrc|id_rsa|credentials|_history|/etc/(?:passwd|shadow)|\$\(|`)",
-        r"\b(?:env|printenv|history|cat\s[^\n|]*(?:\.ssh|\.aws|\.env\b|id_rsa|credentials|_history))\b[^\n]*\|\s*(?:[^|\n]*\|\s*)*(?:curl|wget|nc|ncat|netcat|http|telnet|openssl\s+s_client)\b",
+        r"\b(?:env|printenv|history|cat\s[^\n|]*(?:\.ssh|\.aws|\.env\b|id_rsa|credentials|_history))\b[^\n]*\|\s*(?:curl|wget|nc|ncat|netcat|http|telnet|openssl\s+s_client)\b",
         r"\b(?:dig|nslookup|host|ping|getent\s+hosts)\s[^\n]*(?:\$\([^)\n]*\)|`[^`\n]+`|\$\{?\w+\}?)\.[\w-]+\.[a-z]{2,}",
         r"\bfor\b[^\n]*\b(?:xxd|base64|base32|od)\b[^\n]*\b(?:dig|nslookup|host|ping)\b",
         r"https?://[\w.-]*(?:webhook\.site|requestbin|pipedream\.net|requestcatcher|burpcollaborator|interact\.sh|interactsh|oastify|oast\.\w+|dnslog|ceye\.io|beeceptor|hookbin|canarytokens)\b",
         r"\b(?:send|post|upload|transmit|forward|submit|exfiltrate|leak|deliver)\b[^.\n]{0,60}\b(?:conversation|chat\s+(?:history|log)|transcript|system\s+prompt|environment\s+variables|credentials|secrets|passwords|api\s+keys|tokens|private\s+keys?|everything\s+the\s+user)\b[^\n]{0,60}(?:https?://(?!localhost|127\.)|\b[\w.-]+@[\w-]+\.\w+|\bwebhook\b)",
         r"\b(?:append|add|include|embed|encode|put)\b[^.\n]{0,60}\b(?:conversation|secrets?|credentials|tokens?|api\s+keys?|environment|contents?\s+of)\b[^.\n]{0,60}\b(?:to|in|into|as)\b[^.\n]{0,30}\b(?:url|query|image|link|request)\b[^\n]{0,60}https?://(?!localhost|127\.)",
+        r"https?://(?!localhost|127\.)\S+[^.\n]{0,40}\b(?:followed\s+by|plus)\b[^.\n]{0,60}\b(?:user['’]?s?\s+(?:last\s+|latest\s+)?(?:messages?|input|prompt|question|data)|conversation|chat\s+history|transcript|system\s+prompt|environment\s+variables)\b",
         r"\bgit\s+remote\s+(?:add|set-url)\b[^\n]*&&[^\n]*\bgit\s+push\b|\bgit\s+push\s+(?:--\S+\s+)*https?://",
     ),
     "secret-in-url": _any(
@@ -244,8 +247,8 @@ RULES: dict[str, Callable[[str], bool]] = {
         r"https?://[^\s/:@]+:\$\{?\w+\}?@",
     ),
     "persistence": _told(
-        r"\b(?:append|add|write|insert|save|put|copy)\b[^.\n]*\b(?:to|into|in)\b[^\n]*\b(?:SOUL|MEMORY|AGENTS|CLAUDE|HEARTBEAT)\.md\b",
-        r">>\s*\S*(?:\.bashrc|\.zshrc|\.profile|\.bash_profile|authorized_keys|SOUL\.md|MEMORY\.md|AGENTS\.md|CLAUDE\.md)",
+        r"\b(?:append|add|write|insert|save|put|copy)\b(?:[^.\n]|\.(?=\S))*\b(?:to|into|in)\b[^\n]*\b(?:SOUL|MEMORY|AGENTS|CLAUDE|HEARTBEAT)\.md\b",
+        r"(?:>>|\btee\s+-a)\s*\S*(?:\.bashrc|\.zshrc|\.profile|\.bash_profile|authorized_keys|SOUL\.md|MEMORY\.md|AGENTS\.md|CLAUDE\.md)",
         r"\bcrontab\s+-(?!\w*[lr]\b)|\|\s*crontab\b|/etc/cron\.\w+/",
         r"\blaunchctl\s+(?:load|bootstrap)\b|Library/LaunchAgents/|\bsystemctl\s+(?:--user\s+)?enable\b",
         r"\breg\s+add\b[^\n]*\\Run\b|\bschtasks\s+/create\b",
@@ -264,9 +267,11 @@ RULES: dict[str, Callable[[str], bool]] = {
         r"\b(?:ignore|disregard|bypass|circumvent|override|disable)\b[^.\n]{0,20}\b(?:all|any|every|your|the)\b[^.\n]{0,20}\b(?:safety|security|permission|approval|guard\w*|policy|policies|restrictions?)\b[^.\n]{0,20}\b(?:rules?|checks?|instructions?|guidelines?|warnings?|prompts?|restrictions?|measures?|policies)?",
         r"\b(?:hide|conceal|withhold)\b[^.\n]{0,40}\bfrom\s+(?:the\s+)?(?:user|human|person|operator|owner)\b|\b(?:the\s+)?(?:user|human|operator)\s+(?:must|should|may|need)\s*(?:not|never|n\'t)\s+(?:know|see|notice|learn|be\s+(?:told|informed|aware|shown))",
         r"\beven\s+(?:if|when|though)\s+(?:the\s+)?(?:user|they|human|operator)\s+(?:says?\s+(?:no|not)|tells?\s+you\s+not|objects?|refuses?|declines?|denies|disagrees?|asks?\s+you\s+(?:not|to\s+stop))",
-        r"\b(?:act|behave|proceed)\s+as\s+(?:if|though)\s+(?:the\s+)?(?:user|operator|you)\s+(?:has|have|had|already)\b|\b(?:the\s+)?user\s+has\s+(?:already\s+)?(?:pre-?)?(?:approved|consented|authori[sz]ed|agreed)\b[^.\n]{0,20}\b(?:all|every\w*|any\w*)\b",
+        r"\b(?:act|behave|proceed)\s+as\s+(?:if|though)\s+(?:the\s+)?(?:user|operator|you)\s+(?:has|have|had|already)\b|\b(?:the\s+)?user\s+(?:has\s+)?(?:already\s+)?(?:pre-?)?(?:approved|consented|authori[sz]ed|agreed)\b[^.\n]{0,20}\b(?:all|every\w*|any\w*)\b",
         r"\b(?:override|overrides|supersede|supersedes|replace|replaces|take\s+precedence\s+over|takes\s+precedence\s+over|outrank|outranks)\b[^.\n]{0,30}\b(?:user|system|previous|other|all)\b[^.\n]{0,20}\b(?:instructions?|prompts?|requests?|rules?|wishes)\b",
         r"\b(?:reveal|print|output|repeat|send|show|leak)\b[^.\n]{0,30}\b(?:your|the)\s+(?:full\s+|complete\s+|hidden\s+)?system\s+(?:prompt|message)\b",
+        r"\banswer\s+[\"'`]?y(?:es)?[\"'`]?\s+to\s+(?:all|any|every)\b[^.\n]{0,30}\b(?:approvals?|confirmations?|permissions?|prompts?|questions?)\b",
+        r"\b(?:fetch|download|load|read|open|get)\b[^.\n]{0,40}https?://\S+[^.\n]{0,40}\b(?:and|then)\b[^.\n]{0,20}\b(?:do|follow|obey|execute)\b[^.\n]{0,30}\b(?:it\s+says|its\s+(?:instructions?|orders?|steps)|what\s+it|whatever)\b",
         r"\b(?:secretly|covertly|surreptitiously|behind\s+the\s+user\'s\s+back|without\s+the\s+user\'?s?\s+(?:knowledge|noticing|knowing|consent))\b",
         r"\bnew\s+(?:system\s+)?(?:instructions?|directive|orders?)\s*:\s|(?-i:\[\[?\s*(?:SYSTEM|ADMIN|DEVELOPER)\b)|\bBEGIN\s+SYSTEM\b|###\s*(?:System|Admin)\s+(?:override|message|instruction)",
     ),
@@ -296,7 +301,7 @@ RULES: dict[str, Callable[[str], bool]] = {
         rf"\bdata:{_ACTIVE_TYPES}\s*(?:;[\w=-]+)*,",
     ),
     "destructive-command": _told(
-        r"\brm\s+(?:-\w+\s+|--\S+\s+)*-\w*(?:r\w*f|f\w*r)\w*\s+(?:--\S+\s+)*[\"']?(?:/|~|\$HOME)(?:/?\*)?[\"']?(?=\s|$|[;&|`\"'])",
+        r"\brm\s+(?:-\w+\s+|--\S+\s+)*-\w*(?:r\w*f|f\w*r)\w*\s+(?:--\S+\s+)*[\"']?(?:/|~|\$HOME\b|\$\{HOME\b[^}\s]*\})[\"']?(?:/?\*)?[\"']?(?=\s|$|[;&|`\"'])",
         r"\brm\b[^\n]*--no-preserve-root",
         r"\bmkfs(?:\.\w+)?\s+/dev/|\bdd\b[^\n]*\bof=/dev/(?:sd|nvme|disk|hd)",
         r":\(\)\s*\{\s*:\|:&\s*\};:",
@@ -326,7 +331,7 @@ RULES: dict[str, Callable[[str], bool]] = {
         r"\busermod\b[^\n]*-a?G\s*(?:sudo|wheel|docker|admin)\b|\bos\.setuid\(0\)|\bsudo\s+-S\b|\|\s*sudo\s+-S\b",
     ),
     "crypto-miner": _told(
-        r"\bstratum\+(?:tcp|ssl)://|\b(?:xmrig|minerd|cpuminer|cgminer|ethminer|nbminer|coinhive|cryptonight)\b|--donate-level\b",
+        r"\bstratum\+(?:tcp|ssl)://|\b(?:xmrig|minerd|cpuminer|cgminer|ethminer|nbminer|coinhive|cryptonight)\b|--donate-level\b|--algo[= ](?:rx/|randomx|kawpow|ethash|autolykos|cn/)",
     ),
     "hides-traces": _told(
         r"\bhistory\s+-c\b|\bunset\s+HISTFILE\b|\bHISTFILE=(?:/dev/null|[\"']{2}|\s)|\bHISTSIZE=0\b|\brm\s[^\n]*_history\b|\bwevtutil\s+cl\b",
@@ -349,13 +354,13 @@ _SILENT = re.compile(
 _WORDS: dict[str, tuple[str, ...]] = {
     rule: tuple(words.split(","))
     for rule, words in {
-        "remote-exec": "curl,wget,fetch,aria2c,base64,iex,invoke-,irm,iwr,exec,mshta,regsvr32,rundll32,npx,uvx,pipx,pnpm,bunx,deno,pip,npm,gem",
+        "remote-exec": "git clone,downloadfile,curl,wget,fetch,aria2c,base64,iex,invoke-,irm,iwr,exec,mshta,regsvr32,rundll32,npx,uvx,pipx,pnpm,bunx,deno,pip,npm,gem",
         "encoded-payload": "base64,base32,powershell,b64,atob,fromhex,xxd,openssl,gunzip,rev ,rev|,uudecode,printf, tr ,|tr ,\\x,chr(,charcode,decode,"
         "decrypt,unscramble,reverse,_0x,(p,a,c,[],eval,sh -c",
         "reverse-shell": "/dev/tcp,/dev/udp,nc ,ncat,netcat,mkfifo,socat,socket,pty,fsockopen,net.,io::,telnet",
         "credential-access": ".ssh,.aws,/.,.env,/etc/shadow,keychain,security,login data,cookies,logins.json,wallet,key4,/proc/,secret,cmdkey,"
         "metadata,169.254,100.100,grep,find ,keys,passwords,credentials,tokens,_history,vaultcmd",
-        "exfiltration": "![,curl,wget,fetch,aria2c,env,history,cat ,dig ,nslookup,host ,ping ,getent,for ,webhook,request,pipedream,burp,interact,oast,"
+        "exfiltration": "followed,plus,![,curl,wget,fetch,aria2c,env,history,cat ,dig ,nslookup,host ,ping ,getent,for ,webhook,request,pipedream,burp,interact,oast,"
         "dnslog,ceye,beeceptor,hookbin,canary,send,post,upload,transmit,forward,submit,leak,deliver,exfil,append,add,include,embed,encode,put,git ",
         "persistence": ".md,cron,launch,systemctl,systemd,reg ,schtasks,scheduledtask,hookspath,.git/hooks,git config,alias,prompt_command,ld_preload,"
         "bash_env,@reboot,profile,startup,start up,start-up,.bash,.zsh,authorized_keys,autostart,rules,copilot,/etc/,ssh/rc,fish,init.d,sitecustomize",
@@ -371,7 +376,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
         "guard-off": "--,bypass,dangerous,.claude,.codex,.gemini,.cursor,.skillkit,.vscode,allow,sandbox,permission,approval,firewall,antivirus,audit",
         "hardcoded-secret": "gh,sk-,akia,aiza,xox,glpat,npm_,private key",
         "privilege-escalation": "sudo,nopasswd,chmod,setcap,docker,usermod,setuid",
-        "crypto-miner": "stratum,xmrig,mine,coinhive,cryptonight,donate",
+        "crypto-miner": "--algo,stratum,xmrig,mine,coinhive,cryptonight,donate",
         "hides-traces": "hist,wevtutil,/var/log,logs,traces,evidence",
         "typosquat": "install, add , i ",
         "raw-ip-url": "://",
