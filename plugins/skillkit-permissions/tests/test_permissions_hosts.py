@@ -77,7 +77,17 @@ def test_a_name_without_one_ascii_form_asks(tmp_path, host):
 
 
 @pytest.mark.parametrize(
-    "host", ["[fec0::1]", "[::127.0.0.1]", "[64:ff9b::a00:1]", "[fd00::1]", "１０.0.0.1", "localhost"]
+    "host",
+    [
+        "[fec0::1]",
+        "[::ffff:0:127.0.0.1]",
+        "[64:ff9b:1::7f00:1]",
+        "[::127.0.0.1]",
+        "[64:ff9b::a00:1]",
+        "[fd00::1]",
+        "１０.0.0.1",
+        "localhost",
+    ],
 )
 def test_private_addresses_need_a_rule_of_their_own(tmp_path, host):
     assert judged(f"http://{host}/", tmp_path, allow="*") == "ask"

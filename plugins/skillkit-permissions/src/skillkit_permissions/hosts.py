@@ -12,7 +12,8 @@ __all__ = ["Unclear", "host_of", "is_private", "names_host"]
 
 _PRIVATE_NAMES = ("localhost", "local", "internal", "intranet", "lan", "home.arpa")
 _NAT64 = IPv6Network("64:ff9b::/96")
-_COMPATIBLE = IPv6Network("::/96")
+# all addresses of version 6 that are given out to anybody
+_GIVEN_OUT = IPv6Network("2000::/3")
 # letters of which the two versions of IDNA make different names
 _DISPUTED = re.compile("[\u00df\u03c2\u200c\u200d]")
 _NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]*|[0-9]+)(?:\.(?:0[xX][0-9a-fA-F]*|[0-9]+)){0,3}\Z")
@@ -89,7 +90,7 @@ def is_private(host: str) -> bool:
         address = ip_address(host)
     except ValueError:
         return "." not in host or any(host == n or host.endswith(f".{n}") for n in _PRIVATE_NAMES)
-    if isinstance(address, IPv6Address) and (address.is_site_local or address in _COMPATIBLE):
+    if isinstance(address, IPv6Address) and address not in _GIVEN_OUT:
         return True
     return not address.is_global or address.is_multicast
 

@@ -10,7 +10,7 @@ from skillkit_core.errors import SkillKitError
 from .kernel import Held, held_for
 from .policy import policy_of, rules_of
 from .programs import known, plain_name
-from .rules import Rule, command_pattern
+from .rules import EDITS, Rule, command_pattern
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner
@@ -39,8 +39,11 @@ def _covers_more(rule: Rule) -> str:
         whole = rule.tool.count("__") == 1 or rule.tool.endswith("__*")
         return f"every tool of the server {server}, also those that it offers later" if whole else ""
     if rule.tool == "WebFetch":
-        return "every host" if rule.spec is None or rule.spec.strip() in ("domain:*", "*") else ""
-    if rule.names("Edit") or rule.names("Write"):
+        name = (rule.spec or "domain:*").removeprefix("domain:").strip()
+        if name == "*":
+            return "every host"
+        return f"every host below {name[2:]}" if name.startswith("*.") and "." not in name[2:].strip(".") else ""
+    if rule.tool in EDITS:
         return _edits(rule.spec)
     if rule.names("Read"):
         wide = (rule.spec or "//**").strip()
@@ -66,6 +69,8 @@ def _commands(spec: str | None) -> str:
         return f"whatever a script says that {head[0]} runs"
     if (program.wraps and len(head) == 1) or (len(head) == 2 and head[1] in program.launches):
         return f"any program that {' '.join(head)} starts and no other rule is about"
+    if "carries" in program.tags and (head == ("ssh",) or (len(head) > 1 and head[1] in ("exec", "run"))):
+        return f"any command that {' '.join(head)} carries elsewhere"
     if len(head) == 1 and (program.launches or "subcommands" in program.tags or head[0] == "git"):
         return f"every subcommand of {head[0]}, those that publish or remove too"
     return ""
