@@ -13,6 +13,21 @@ from skillkit_core.testing import Call, Reply, ScriptedModel
 # the file's name in pieces, so that no rule sees it in the line
 READS = "n=en; python3 -c \"print(open('.'+'$n'+'v').read())\""
 WRITES = "n=lock; python3 -c \"open('$n'+'.json','a').write('x')\""
+# a rule sees a file in none of them
+MISREAD = r"""
+n=env; cat /proc/self/cwd/.$n /proc/1/root$PWD/.$n
+python3 -c "import os; d = os.open('.', 0); print(os.read(os.open('.e' + 'nv', 0, dir_fd=d), 99))"
+cp -r . /tmp/all; grep -ra . /tmp/all; rm -r /tmp/all
+tar cf - . | grep -a SECRET
+n=deep; mv $n other; cat other/.E*
+cd ..; n=$(basename "$OLDPWD"); mv "$n" moved; cat moved/.e*
+n=en; ln .${n}v hard; cat hard; umount .${n}v; cat .${n}v
+n=en; unshare -Urm sh -c "umount -l .${n}v; cat .${n}v"
+n=en; rm -f .${n}v; echo x > .${n}v
+n=lock; rm -f $n.json; mv $n.json y; echo x > $n.json; chmod 777 $n.json; truncate -s0 $n.json
+n=lock; echo y > t; mv -f t $n.json; ln -sf t $n.json; cp -f t $n.json; sed -i 1d $n.json; rm t
+python3 -c "import os; open('t', 'w'); os.replace('t', 'lo' + 'ck.json')"; rm t
+""".strip().splitlines()
 
 
 class Yes(Approver):
@@ -73,6 +88,13 @@ def test_a_file_that_may_not_be_read_or_edited_is_not_whatever_a_line_says(ran, 
     told = ran(DENY, *lines)
     assert not any("SECRET" in text for text in told) and (project / "lock.json").read_text() == "{}x"
     assert "Read-only file system" in told[2] and "sandbox of what the user's rules deny" in told[2]
+
+
+def test_no_way_around_a_misread_rule_leads_past_the_kernel(ran, project):
+    told = ran(DENY, *MISREAD)
+    assert [line for line, text in zip(MISREAD, told, strict=True) if "SECRET" in text] == []
+    assert not any(text.startswith("Blocked") for text in told), "a rule saw what it is about"
+    assert (project / "lock.json").read_text() == "{}" and (project / ".env").read_text() == "SECRET=1\n"
 
 
 def test_ordinary_work_goes_on_in_the_sandbox_of_the_rules(ran, project, tmp_path):

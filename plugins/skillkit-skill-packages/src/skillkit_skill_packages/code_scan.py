@@ -16,6 +16,7 @@ _MOST = 200_000  # characters of a script that are followed
 _FETCH = (
     r"(?:requests|httpx|session|client|axios|got)\.(?:get|post|request)\s*\(|urlopen\s*\(|urlretrieve\s*\(|(?<![\w.])fetch\s*\("
     r"|https?\.get\s*\(|\b(?:curl|wget|aria2c)\b\s+[^\n]*(?:https?:|\$)|\b(?:iwr|irm|Invoke-(?:WebRequest|RestMethod))\b|DownloadString"
+    r"|\bURI\.open\s*\(|Net::HTTP\.get|file_get_contents\s*\(\s*['\"]https?:|curl_exec\s*\(|LWP::Simple"
 )
 _DECODE = (
     r"b(?:64|32|85)decode\s*\(|a85decode\s*\(|unhexlify\s*\(|fromhex\s*\(|zlib\.decompress\s*\(|(?<![\w.])atob\s*\("
@@ -34,19 +35,20 @@ _PRIVATE = (
 )
 _SEND = (
     r"(?:requests|httpx|session|client|axios|http)\.(?:get|post|put|patch|request)\b|urlopen\s*\(|\bRequest\s*\(|(?<![\w.])(?:fetch|axios)\s*\("
-    r"|https?\.(?:request|get)\s*\(|\.send(?:all|to|mail|_message|Beacon)?\s*\(|\breq\.(?:write|end)\s*\(|\b(?:curl|wget|nc|ncat|netcat|scp|rsync|sftp|ftp)\b"
+    r"|https?\.(?:request|get)\s*\(|\.send(?:all|to|mail|_message|Beacon)?\s*\(|\b(?:req|request|q|sock|socket|conn|client|ws)\.(?:write|end)\s*\(|\b(?:curl|wget|nc|ncat|netcat|scp|rsync|sftp|ftp)\b"
     r"|gethostbyname|getaddrinfo|resolver\.resolve|dns\.(?:resolve\w*|lookup)|\b(?:nslookup|dig)\b|(?<![\w.])(?:host|ping)\s+\S*\$"
     r"|\b(?:iwr|irm|Invoke-(?:WebRequest|RestMethod))\b|\baws\s+s3\s+cp\b|\bmail\s+-s\b"
 )
 # {n} stands for a name that holds something, {f} for a file or a variable of a shell that does
 _RUN = (
-    r"(?<![\w.])(?:exec|eval|execSync|Function)\s*\(\s*(?:compile\s*\(\s*)?{n}|os\.(?:system|popen|startfile|exec\w+)\s*\(\s*{n}"
+    r"(?<![\w.])(?:exec|eval|execSync|Function)\s*\(\s*(?:compile\s*\(\s*)?\$?{n}|os\.(?:system|popen|startfile|exec\w+)\s*\(\s*{n}"
     r"|(?:pickle|dill|cloudpickle|joblib|torch)\.loads?\s*\(\s*{n}|(?:child_process|cp)\.exec\w*\s*\(\s*{n}|(?<![\w.])spawn(?:Sync)?\s*\(\s*{n}"
     r"|subprocess\.\w+\s*\(\s*\[?\s*(?:str\s*\(\s*)?{n}"
     r"|['\"](?:/bin/)?(?:ba|z)?sh['\"]\s*,\s*(?:['\"]-\w+['\"]\s*,\s*)?(?:str\s*\(\s*)?{n}"
     r"|(?:sys\.executable|['\"](?:python3?|node|perl|ruby)['\"])\s*,\s*\[?\s*(?:['\"]-[ce]['\"]\s*,\s*)?(?:str\s*\(\s*)?{n}"
     r"|\bvm\.run\w*\s*\(\s*{n}|\biex\b\s*\(?\s*\$?{n}|(?<![\w.])eval\s+[\"']?{f}"
     r"|(?:^\s*|[;&|]\s*|\b(?:ba|z)?sh\s+|\bpython3?\s+|\bnode\s+|\bsource\s+|\bsudo\s+|(?<!\S)\.\s+)(?:-c\s+)?[\"']?{f}(?=[\"'\s;&|}})]|$)(?!\s*=)"
+    r"|(?:os\.(?:spawn|posix_spawn|exec|startfile|system|popen|chmod)\w*|subprocess\.\w+|Popen|(?<![\w.])spawn\w*)\s*\([^\n]*['\"]{f}['\"]"
     r"|{f}[\"']?\s*\|\s*(?:sudo\s+)?(?:ba|z)?sh\b(?!\s+[\w./])"
 )
 # what is called in a script of an interpreter, and not the name of a program in a list of words
@@ -54,12 +56,15 @@ _PULL = r"(?:requests|httpx|session|client|axios|got)\.(?:get|post|request)\s*\(
 _LOADS = r"(?:pickle|dill|cloudpickle|joblib|torch|yaml)\.(?:unsafe_)?loads?\s*\(\s*"
 _WATCHES = re.compile(
     r"\bpynput\b|\bpyxhook\b|\bkeyboard\.(?:hook|on_press)\s*\(|GetAsyncKeyState|SetWindowsHookEx|\biohook\b"
+    r"|pyperclip\.paste\s*\(|ImageGrab\.grab|pyautogui\.screenshot|\bmss\(\)|\bsounddevice\b"
+    r"|(?:expanduser\s*\(|home\(\)|homedir\(\)|HOME)[^\n]{0,20}/(?:Documents|Desktop|Pictures)\b[^\n]*\*"
 )
 _EVERYTHING = re.compile(r"(?:Path\.home\(\)|expanduser\([^)\n]*~|homedir\(\))[^\n]*(?:glob|walk|iterdir|readdir)")
 _ENCRYPTS = re.compile(r"\bencrypt\s*\(|createCipheriv\s*\(|\bopenssl\s+enc\b")
 _BY_NAME = re.compile(
     r"getattr\s*\(\s*[\w.()'\" ]+,\s*['\"](?:system|popen|exec\w*|eval|run|Popen|check_output|call)['\"]"
-    r"|__import__\s*\(\s*['\"](?:os|subprocess|pty|socket)['\"]\s*\)\s*\.|(?:globals|vars|locals)\(\)\s*\[\s*['\"](?:exec|eval|__builtins__)"
+    r"|__import__\s*\(\s*['\"](?:os|subprocess|pty|socket)['\"]\s*\)\s*\.|require\s*\(\s*\w+\s*\[\d+\]\s*\)\s*\[|(?:^|[;&|]\s*)\$\{?\w+\}?\$\{?\w+\}?\s+-"
+    r"|(?:^|[|;&]\s*|\s)[a-z]+(?:\"\"|'')[a-z]+(?=\s|$)|(?:globals|vars|locals)\(\)\s*\[\s*['\"](?:exec|eval|__builtins__)"
 )
 _CONNECTS = re.compile(r"\.connect\s*\(|net\.(?:connect|Socket|createConnection)|TCPSocket|fsockopen|IO::Socket")
 _HANDS_OVER = re.compile(
@@ -84,12 +89,12 @@ _TOGETHER = (
     (_ENCRYPTS, _EVERYTHING, "destructive-command"),
 )
 _ASSIGNED = re.compile(
-    r"(?:^|[\s;(])(?:(?:const|let|var|local|export|async\s+with|with)\s+)?([A-Za-z_]\w*)(?:\[[^\]=]*\])?\s*(?::[^=\n()]{1,40})?\+?=(?!=|>)"
+    r"(?:^|[\s;(])\$?(?:(?:const|let|var|local|export|async\s+with|with)\s+)?([A-Za-z_]\w*)(?:\[[^\]=]*\])?\s*(?::[^=\n()]{1,40})?\+?=(?!=|>)"
     r"|\bas\s+([A-Za-z_]\w*)\s*:|\bfor\s+([A-Za-z_][\w, ]*)\s+in\b|([A-Za-z_]\w*)\.(?:append|extend|update|push|add|write)\s*\("
     r"|\(?([A-Za-z_]\w*)\)?\s*=>|\bread\s+(?:-\w+\s+)*([A-Za-z_]\w*)"
 )
 _INTO = re.compile(
-    r"(?:-o|-O|--output|--output-document|>|-czf|czf|-cf|tee)\s*=?\s*[\"']?([./~$][\w./${}~-]+|[\w-]+\.\w+)|(?:open|urlretrieve|write\w*)\s*\(\s*(?:[^,()]+,\s*)?([A-Za-z_]\w*)\s*[,)]"
+    r"(?:-o|-O|--output|--output-document|>|-czf|czf|-cf|tee)\s*=?\s*[\"']?([./~$][\w./${}~-]+|[\w-]+\.\w+)|(?:open|urlretrieve|write\w*)\s*\(\s*(?:[^,()]+,\s*)?(?:([A-Za-z_]\w*)|['\"]([./~][\w./-]+)['\"])\s*[,)]"
 )
 _FUNCTION = re.compile(
     r"(?:def|function)\s+(\w+)\s*\(([^)]*)\)|(?:const|let|var)\s+(\w+)\s*=\s*(?:async\s*)?\(([^)]*)\)\s*=>"

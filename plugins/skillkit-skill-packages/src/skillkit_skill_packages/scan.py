@@ -205,7 +205,7 @@ def _of_file(path: str, file: File) -> Iterator[SkillProblem]:
     if _SETTINGS.search(path) or (path.endswith(".gitattributes") and b"filter=" in file.data):
         yield _finding("settings-file", path, path)
     suffix, head = PurePosixPath(path).suffix.lower(), file.data[:8]
-    if head.startswith(_PROGRAMS) or suffix in (".pyc", ".pyo"):
+    if head.startswith(_PROGRAMS) or suffix in (".pyc", ".pyo") or b"vbaProject.bin" in file.data:
         yield _finding("binary-program", path, path)
         return
     if suffix in _PICTURES and head[:2] == b"#!":

@@ -19,6 +19,13 @@ _WINDOW, _OVERLAP = 2000, 500  # characters
 _SHELLS = r"(?:sudo\s+(?:-\S+\s+)*)?(?:/(?:usr/)?bin/)?(?:env\s+)?(?:ba|z|da|k|fi)?sh\b"
 _RUNNERS = rf"(?:{_SHELLS}|(?:sudo\s+)?(?:python[23]?|node|perl|ruby|php|osascript)\b)"
 _FETCH = r"(?:curl|wget|fetch|aria2c)\b"
+# commands that print a secret, and the hosts of who gave it
+_TOKENS = (
+    r"\b(?:gh\s+auth\s+token|gcloud\s+auth\s+(?:application-default\s+)?print-\w+-token|az\s+account\s+get-access-token"
+    r"|aws\s+(?:configure\s+get|secretsmanager\s+get-secret-value|sts\s+get-session-token)|kubectl\s+(?:-\S+\s+)*get\s+secrets?"
+    r"|vault\s+(?:kv\s+get|read)|op\s+(?:read|item\s+get)|pass\s+show)\b"
+)
+_VENDORS = r"(?:googleapis|google|github|azure|microsoft|microsoftonline|amazonaws|run)\.(?:com|app)|localhost|127\.0\.0\.1|\$[A-Z_{]*(?:URL|HOST|ENDPOINT)"
 _HIDDEN = re.compile(
     "[\U000e0000-\U000e007f\u200b\u2060-\u2064\ufeff\u180e\u115f\u1160\u3164\uffa0]|[A-Za-z][\u200c\u200d\u00ad]+[A-Za-z]"
     "|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2}|[\u0000-\u1fff\\s][\U000e0100-\U000e01ef]"
@@ -178,6 +185,7 @@ RULES: dict[str, Callable[[str], bool]] = {
         r"\b(?:iex|invoke-expression)\b[^\n]*\b(?:irm|iwr|curl|wget|invoke-(?:restmethod|webrequest)|downloadstring)\b",
         r"\b(?:irm|iwr|invoke-(?:restmethod|webrequest))\b[^\n|]*\|\s*(?:iex|invoke-expression)\b",
         r"\bexec\s*\([^\n]*(?:urlopen|requests\.get|urllib|httpx\.get)",
+        r"\b(?:pip3?|npm|yarn|pnpm)\s+config\s+set\s+\S*(?:index-url|registry|trusted-host)\b",
         r"\b(?:mshta|regsvr32|rundll32)\b[^\n]*https?://",
         rf"{_SHELLS}\s+(?:-\w+\s+)*<<<\s*[\"\']?(?:\$\(|`)\s*{_FETCH}",
         rf"\b(?:source|\.)\s+(?:<\(|\$\()\s*{_FETCH}",
@@ -193,7 +201,7 @@ RULES: dict[str, Callable[[str], bool]] = {
         rf"\bxxd\s+-r[^\n|]*\|\s*{_RUNNERS}",
         r"\b(?:base64|base32|openssl|gunzip|rev|uudecode|xxd|printf|tr)\b[^\n]*\|\s*(?:sudo\s+)?(?:/bin/)?(?:ba|z|da)?sh\b(?!\s+[\w./])",
         r"(?:eval|(?:ba|z)?sh\s+-c)\s+[\"\']?(?:\$\(|`)[^\n]*\b(?:base64|xxd|rev|openssl|printf)\b",
-        r"(?:\\x[0-9a-fA-F]{2}){20}|(?:chr\(\d+\)\s*\+\s*){6}|fromCharCode\((?:\s*\d+\s*,){8}",
+        r"(?:\\x[0-9a-fA-F]{2}){20}|(?:\\x[2-7][0-9a-fA-F]){8}|(?:chr\(\d+\)\s*\+\s*){6}|fromCharCode\((?:\s*\d+\s*,){8}",
         r"\b(?:decode|decrypt|unscramble|reverse)\b[^.\n]{0,60}\b(?:base64|rot13|hex|string)\b[^.\n]{0,60}\b(?:and|then)\b[^.\n]{0,30}\b(?:run|execute|follow|obey|eval|do\s+what)\b",
         r"\b_0x[0-9a-f]{4,}\b(?:[^\n]*?\b_0x[0-9a-f]{4,}\b){4}|eval\(function\(p,a,c,k,e,|(?:\[\]|!\[\]|\+\[\]|\(\)){12}",
     ),
@@ -240,6 +248,8 @@ RULES: dict[str, Callable[[str], bool]] = {
         r"\b(?:send|post|upload|transmit|forward|submit|exfiltrate|leak|deliver)\b[^.\n]{0,60}\b(?:conversation|chat\s+(?:history|log)|transcript|system\s+prompt|environment\s+variables|credentials|secrets|passwords|api\s+keys|tokens|private\s+keys?|everything\s+the\s+user)\b[^\n]{0,60}(?:https?://(?!localhost|127\.)|\b[\w.-]+@[\w-]+\.\w+|\bwebhook\b)",
         r"\b(?:append|add|include|embed|encode|put)\b[^.\n]{0,60}\b(?:conversation|secrets?|credentials|tokens?|api\s+keys?|environment|contents?\s+of)\b[^.\n]{0,60}\b(?:to|in|into|as)\b[^.\n]{0,30}\b(?:url|query|image|link|request)\b[^\n]{0,60}https?://(?!localhost|127\.)",
         r"https?://(?!localhost|127\.)\S+[^.\n]{0,40}\b(?:followed\s+by|plus)\b[^.\n]{0,60}\b(?:user['’]?s?\s+(?:last\s+|latest\s+)?(?:messages?|input|prompt|question|data)|conversation|chat\s+history|transcript|system\s+prompt|environment\s+variables)\b",
+        rf"{_TOKENS}[^|;&]{{0,200}}\|[^\n]*\b(?:curl|wget|nc|ncat)\b",
+        rf"\b(?:curl|wget)\b(?![^\n]*{_VENDORS})[^\n]*(?:\$\(|`)\s*{_TOKENS}|{_TOKENS}[^|]{{0,200}}?\b(?:curl|wget)\b(?![^\n]*{_VENDORS})",
         r"\bgit\s+remote\s+(?:add|set-url)\b[^\n]*&&[^\n]*\bgit\s+push\b|\bgit\s+push\s+(?:--\S+\s+)*https?://",
     ),
     "secret-in-url": _any(
@@ -255,6 +265,9 @@ RULES: dict[str, Callable[[str], bool]] = {
         r"(?:>>?|\btee\s+(?:-a\s+)?|\bcp\s[^\n]*\s|\bln\s[^\n]*\s|\bmv\s[^\n]*\s)[\"\']?\S*(?:\.(?:bash_login|zprofile|zshenv|xprofile|bash_logout|config/fish/config\.fish|config/autostart/\S+|ssh/rc)|/etc/(?:rc\.local|profile|ld\.so\.preload|crontab|systemd/\S+)|LaunchDaemons/\S+|systemd/user/\S+|init\.d/\S+|sitecustomize\.py)",
         r"\.git/hooks/(?!\S*\.sample)|\bcore\.hooksPath\b|\bgit\s+config\s+--global\s+(?:alias\.|core\.(?:sshCommand|editor|pager|fsmonitor)|filter\.|credential\.helper)",
         r"\balias\s+(?:sudo|ssh|git|ls|cd|python3?|npm)=|\bPROMPT_COMMAND=|\bLD_PRELOAD=\S+\s+\S|\bBASH_ENV=",
+        r"\b(?:Proxy|Local)Command\s+(?!none\b|(?:ssh|nc|ncat|cloudflared|aws)\s)\S",
+        r"\b(?:edit|modify|append|change|patch|rewrite|overwrite)\b(?:[^.\n]|\.(?=\S)){0,60}\b(?:of|in|to)\s+(?:every|all|any|each|the)\s+other\b[^.\n]{0,20}\bskills?\b",
+        r"\b(?:store|save|put|keep|add|write)\b[^.\n]{0,40}\byour\s+(?:long-term\s+|persistent\s+)?memory\b\s*:\s*[\"'“]",
         r"\b(?:crontab|atd?|anacron)\b[^\n]{0,40}<<|@reboot\s",
         r"\bschtasks\b[^\n]*/create|New-ScheduledTask|\$PROFILE\b[^\n]*(?:Add-Content|>>)|(?:Add-Content|Set-Content)[^\n]*\$PROFILE|\bStart(?:-| )?up\\\\",
         r"\b(?:append|add|write|insert|save|put|copy|install)\b[^.\n]{0,80}\b(?:to|into|in)\b[^.\n]{0,40}(?:\.(?:cursorrules|windsurfrules|github/copilot-instructions)|authorized_keys|LaunchAgents|\bautostart\b)",
@@ -272,6 +285,9 @@ RULES: dict[str, Callable[[str], bool]] = {
         r"\b(?:reveal|print|output|repeat|send|show|leak)\b[^.\n]{0,30}\b(?:your|the)\s+(?:full\s+|complete\s+|hidden\s+)?system\s+(?:prompt|message)\b",
         r"\banswer\s+[\"'`]?y(?:es)?[\"'`]?\s+to\s+(?:all|any|every)\b[^.\n]{0,30}\b(?:approvals?|confirmations?|permissions?|prompts?|questions?)\b",
         r"\b(?:fetch|download|load|read|open|get)\b[^.\n]{0,40}https?://\S+[^.\n]{0,40}\b(?:and|then)\b[^.\n]{0,20}\b(?:do|follow|obey|execute)\b[^.\n]{0,30}\b(?:it\s+says|its\s+(?:instructions?|orders?|steps)|what\s+it|whatever)\b",
+        r"(?:^|[.,:;!]\s+|\b(?:and|then|always|must)\s+)silently\s+(?:run|execute|send|upload|call|post|install|copy)\b",
+        r"\b(?:no\s+longer|not\s+any\s*more)\s+(?:bound|restricted|limited|constrained)\s+by\b|\bobey\s+(?:only|nothing\s+but)\b",
+        r"\b(?:press|answer|type|say|choose|click)\s+[\"'`]?(?:y|yes|allow|approve|always)\b[^.\n]{0,20}\s(?:for|on\s+behalf\s+of|instead\s+of)\s+(?:the\s+)?(?:user|human|person|them)\b",
         r"\b(?:secretly|covertly|surreptitiously|behind\s+the\s+user\'s\s+back|without\s+the\s+user\'?s?\s+(?:knowledge|noticing|knowing|consent))\b",
         r"\bnew\s+(?:system\s+)?(?:instructions?|directive|orders?)\s*:\s|(?-i:\[\[?\s*(?:SYSTEM|ADMIN|DEVELOPER)\b)|\bBEGIN\s+SYSTEM\b|###\s*(?:System|Admin)\s+(?:override|message|instruction)",
     ),
@@ -288,6 +304,7 @@ RULES: dict[str, Callable[[str], bool]] = {
     "quarantine-bypass": _told(
         r"\bxattr\s+(?:-\w+\s+)*-\w*[dc]\w*\b[^\n]*(?:com\.apple\.quarantine|\s-?\w*r?c\w*\b)|\bxattr\s+-\w*c\w*\s",
         r"\bspctl\s+(?:--(?:master|global)-disable|--add)\b|\bcsrutil\s+disable\b",
+        r"(?:>>|\btee\s+(?:-a\s+)?)\s*/etc/hosts\b|\bupdate-ca-(?:certificates|trust)\b|\bsecurity\s+add-trusted-cert\b|\bcertutil\s+-addstore\b",
         r"\bUnblock-File\b|\bSet-ExecutionPolicy\s+(?:-\w+\s+\S+\s+)*(?:Bypass|Unrestricted)\b|-ExecutionPolicy\s+Bypass\b",
         r"\b(?:Set|Add)-MpPreference\s+-(?:DisableRealtimeMonitoring|ExclusionPath)\b|\bsetenforce\s+0\b",
     ),
@@ -360,15 +377,15 @@ _WORDS: dict[str, tuple[str, ...]] = {
         "reverse-shell": "/dev/tcp,/dev/udp,nc ,ncat,netcat,mkfifo,socat,socket,pty,fsockopen,net.,io::,telnet",
         "credential-access": ".ssh,.aws,/.,.env,/etc/shadow,keychain,security,login data,cookies,logins.json,wallet,key4,/proc/,secret,cmdkey,"
         "metadata,169.254,100.100,grep,find ,keys,passwords,credentials,tokens,_history,vaultcmd",
-        "exfiltration": "followed,plus,![,curl,wget,fetch,aria2c,env,history,cat ,dig ,nslookup,host ,ping ,getent,for ,webhook,request,pipedream,burp,interact,oast,"
+        "exfiltration": "auth,secret,get-access,vault,op read,op item,pass show,followed,plus,![,curl,wget,fetch,aria2c,env,history,cat ,dig ,nslookup,host ,ping ,getent,for ,webhook,request,pipedream,burp,interact,oast,"
         "dnslog,ceye,beeceptor,hookbin,canary,send,post,upload,transmit,forward,submit,leak,deliver,exfil,append,add,include,embed,encode,put,git ",
-        "persistence": ".md,cron,launch,systemctl,systemd,reg ,schtasks,scheduledtask,hookspath,.git/hooks,git config,alias,prompt_command,ld_preload,"
+        "persistence": "proxycommand,localcommand,skill,memory,.md,cron,launch,systemctl,systemd,reg ,schtasks,scheduledtask,hookspath,.git/hooks,git config,alias,prompt_command,ld_preload,"
         "bash_env,@reboot,profile,startup,start up,start-up,.bash,.zsh,authorized_keys,autostart,rules,copilot,/etc/,ssh/rc,fish,init.d,sitecustomize",
-        "prompt-injection": "ignore,disregard,forget,override,bypass,circumvent,disable,system,assistant,im_,inst],you are,hide,conceal,withhold,"
+        "prompt-injection": "silently,no longer,obey,ignore,disregard,forget,override,bypass,circumvent,disable,system,assistant,im_,inst],you are,hide,conceal,withhold,"
         "user,human,operator,even ,supersede,replace,precedence,outrank,reveal,prompt,secretly,covertly,surreptitious,instruction,directive,order,admin",
         "password-protected-archive": "pass",
         "paste-site-command": "://",
-        "quarantine-bypass": "xattr,spctl,csrutil,unblock,execution,mppreference,setenforce",
+        "quarantine-bypass": "/etc/hosts,update-ca,trusted-cert,certutil,xattr,spctl,csrutil,unblock,execution,mppreference,setenforce",
         "self-update": "curl,wget,fetch,aria2c,git,replace,overwrite,update,download,load,read",
         "secret-in-url": "://",
         "data-uri": "data:",
