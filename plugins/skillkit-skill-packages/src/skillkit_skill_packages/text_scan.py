@@ -248,6 +248,8 @@ RULES: dict[str, Callable[[str], bool]] = {
         r"\b(?:send|post|upload|transmit|forward|submit|exfiltrate|leak|deliver)\b[^.\n]{0,60}\b(?:conversation|chat\s+(?:history|log)|transcript|system\s+prompt|environment\s+variables|credentials|secrets|passwords|api\s+keys|tokens|private\s+keys?|everything\s+the\s+user)\b[^\n]{0,60}(?:https?://(?!localhost|127\.)|\b[\w.-]+@[\w-]+\.\w+|\bwebhook\b)",
         r"\b(?:append|add|include|embed|encode|put)\b[^.\n]{0,60}\b(?:conversation|secrets?|credentials|tokens?|api\s+keys?|environment|contents?\s+of)\b[^.\n]{0,60}\b(?:to|in|into|as)\b[^.\n]{0,30}\b(?:url|query|image|link|request)\b[^\n]{0,60}https?://(?!localhost|127\.)",
         r"https?://(?!localhost|127\.)\S+[^.\n]{0,40}\b(?:followed\s+by|plus)\b[^.\n]{0,60}\b(?:user['’]?s?\s+(?:last\s+|latest\s+)?(?:messages?|input|prompt|question|data)|conversation|chat\s+history|transcript|system\s+prompt|environment\s+variables)\b",
+        r"\b(?:fetch|src\s*=|location(?:\.href)?\s*=|sendBeacon)[^\n]*\bdocument\.cookie\b|=[\"']?\$\((?:env|printenv)\)",
+        r"\btar\s[^\n|]*[\"'\s](?:~|\$HOME)/?[\"']?\s[^\n]*\|[^\n]*\b(?:ssh|nc|ncat|curl)\b",
         rf"{_TOKENS}[^|;&]{{0,200}}\|[^\n]*\b(?:curl|wget|nc|ncat)\b",
         rf"\b(?:curl|wget)\b(?![^\n]*{_VENDORS})[^\n]*(?:\$\(|`)\s*{_TOKENS}|{_TOKENS}[^|]{{0,200}}?\b(?:curl|wget)\b(?![^\n]*{_VENDORS})",
         r"\bgit\s+remote\s+(?:add|set-url)\b[^\n]*&&[^\n]*\bgit\s+push\b|\bgit\s+push\s+(?:--\S+\s+)*https?://",
@@ -265,6 +267,8 @@ RULES: dict[str, Callable[[str], bool]] = {
         r"(?:>>?|\btee\s+(?:-a\s+)?|\bcp\s[^\n]*\s|\bln\s[^\n]*\s|\bmv\s[^\n]*\s)[\"\']?\S*(?:\.(?:bash_login|zprofile|zshenv|xprofile|bash_logout|config/fish/config\.fish|config/autostart/\S+|ssh/rc)|/etc/(?:rc\.local|profile|ld\.so\.preload|crontab|systemd/\S+)|LaunchDaemons/\S+|systemd/user/\S+|init\.d/\S+|sitecustomize\.py)",
         r"\.git/hooks/(?!\S*\.sample)|\bcore\.hooksPath\b|\bgit\s+config\s+--global\s+(?:alias\.|core\.(?:sshCommand|editor|pager|fsmonitor)|filter\.|credential\.helper)",
         r"\balias\s+(?:sudo|ssh|git|ls|cd|python3?|npm)=|\bPROMPT_COMMAND=|\bLD_PRELOAD=\S+\s+\S|\bBASH_ENV=",
+        r"\.(?:bashrc|zshrc|profile|bash_profile|zshenv)[\"'][)\s,]*(?:mode\s*=\s*)?[\"'][aw]\+?[\"']",
+        r"\b(?:ln|cp|mv|install)\s[^\n]*\s(?:/usr(?:/local)?/bin|~/\.local/bin|/bin)/(?:git|ssh|sudo|python3?|node|npm|curl|ls|bash|gpg|docker)(?=[\s;&`\"']|$)",
         r"\b(?:Proxy|Local)Command\s+(?!none\b|(?:ssh|nc|ncat|cloudflared|aws)\s)\S",
         r"\b(?:edit|modify|append|change|patch|rewrite|overwrite)\b(?:[^.\n]|\.(?=\S)){0,60}\b(?:of|in|to)\s+(?:every|all|any|each|the)\s+other\b[^.\n]{0,20}\bskills?\b",
         r"\b(?:store|save|put|keep|add|write)\b[^.\n]{0,40}\byour\s+(?:long-term\s+|persistent\s+)?memory\b\s*:\s*[\"'“]",
@@ -362,7 +366,7 @@ RULES: dict[str, Callable[[str], bool]] = {
 }
 _SILENT = re.compile(
     r"\b(?:never|do\s+not|don['’]t|without)\s+(?:tell|telling|inform|informing|mention|mentioning|notify|notifying|alert|alerting)"
-    r"\b[^.\n]{0,30}\b(?:user|human|person|owner|operator|them|anyone)\b",
+    r"\b[^.\n]{0,30}\b(?:user|human|person|owner|operator|them|anyone)\b|\bsay\s+nothing\s+(?:of|about|to)\b",
     _I,
 )
 
@@ -377,9 +381,9 @@ _WORDS: dict[str, tuple[str, ...]] = {
         "reverse-shell": "/dev/tcp,/dev/udp,nc ,ncat,netcat,mkfifo,socat,socket,pty,fsockopen,net.,io::,telnet",
         "credential-access": ".ssh,.aws,/.,.env,/etc/shadow,keychain,security,login data,cookies,logins.json,wallet,key4,/proc/,secret,cmdkey,"
         "metadata,169.254,100.100,grep,find ,keys,passwords,credentials,tokens,_history,vaultcmd",
-        "exfiltration": "auth,secret,get-access,vault,op read,op item,pass show,followed,plus,![,curl,wget,fetch,aria2c,env,history,cat ,dig ,nslookup,host ,ping ,getent,for ,webhook,request,pipedream,burp,interact,oast,"
+        "exfiltration": "document.cookie,tar ,auth,secret,get-access,vault,op read,op item,pass show,followed,plus,![,curl,wget,fetch,aria2c,env,history,cat ,dig ,nslookup,host ,ping ,getent,for ,webhook,request,pipedream,burp,interact,oast,"
         "dnslog,ceye,beeceptor,hookbin,canary,send,post,upload,transmit,forward,submit,leak,deliver,exfil,append,add,include,embed,encode,put,git ",
-        "persistence": "proxycommand,localcommand,skill,memory,.md,cron,launch,systemctl,systemd,reg ,schtasks,scheduledtask,hookspath,.git/hooks,git config,alias,prompt_command,ld_preload,"
+        "persistence": "/bin/,proxycommand,localcommand,skill,memory,.md,cron,launch,systemctl,systemd,reg ,schtasks,scheduledtask,hookspath,.git/hooks,git config,alias,prompt_command,ld_preload,"
         "bash_env,@reboot,profile,startup,start up,start-up,.bash,.zsh,authorized_keys,autostart,rules,copilot,/etc/,ssh/rc,fish,init.d,sitecustomize",
         "prompt-injection": "silently,no longer,obey,ignore,disregard,forget,override,bypass,circumvent,disable,system,assistant,im_,inst],you are,hide,conceal,withhold,"
         "user,human,operator,even ,supersede,replace,precedence,outrank,reveal,prompt,secretly,covertly,surreptitious,instruction,directive,order,admin",
