@@ -189,7 +189,7 @@ def test_what_is_public():
     [("file:///etc/passwd", "is no http or https URL"), ("http://", "is no http or https URL"),
      ("http://user:pw@127.0.0.1/", "user name or password"), ("http://127.0.0.1:99999/", "is no URL"),
      ("http://a.example\\@127.0.0.1/", "is no URL"), ("http://a.example/\nx", "is no http or https URL"),
-     ("//a.example/", "is no http")],
+     ("//a.example/", "is no http"), ("http://xn--0.0x7f/", "is no URL")],
 )  # fmt: skip
 def test_what_is_no_web_page_is_refused_in_words(call, url, problem):
     text, is_error = call("web_fetch", url=url)

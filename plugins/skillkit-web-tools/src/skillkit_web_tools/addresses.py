@@ -63,7 +63,7 @@ def web_address(text: str) -> URL:
     """
     try:
         url = URL(text)
-        known = url.scheme in ("http", "https") and url.raw_host and url.port
+        known = url.scheme in ("http", "https") and url.host and url.port
     except (ValueError, UnicodeError):
         raise ToolError(f"{text!r} is no URL") from None
     if not known or _CONTROL.search(text):
