@@ -7,6 +7,7 @@ import contextlib
 import logging
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from contextvars import Context
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from ..abort import AbortSignal
@@ -400,7 +401,8 @@ class Scheduler(Part):
             # a task that is cancelled before its start never runs; _drive() reads the signal instead
             if run.begun:
                 run.task.cancel()
-                run.loop.call_later(run.abort_grace, insist)
+                timer = run.loop.call_later(run.abort_grace, insist, context=Context())
+                run.task.add_done_callback(lambda _: timer.cancel())  # it holds the run
 
         def insist() -> None:
             """Cancel once more, because a handler has swallowed the first cancellation."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
 from ..errors import interrupts
@@ -138,7 +139,9 @@ class ToolBatch:
         for task in tasks:
             task.cancel()
         if tasks:
-            _, left = await asyncio.wait(tasks, timeout=self._run.abort_grace)
+            # the loop keeps a cancelled timer, which must not keep the context of the run alive
+            waiting = asyncio.wait(tasks, timeout=self._run.abort_grace)
+            _, left = await asyncio.create_task(waiting, context=Context())
             self._run.agent.scheduler.abandon(left)
         self._updates.end()
         interrupted: BaseException | None = None

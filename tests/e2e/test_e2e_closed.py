@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from skillkit_testkit.turns import Call, Reply
+import pytest
+from skillkit_testkit import until
+from skillkit_testkit.turns import Call, Hang, Reply
 
-from skillkit_core import AgentConfig, AgentRunner, ApprovalDecision, Approver, Host, Session, Tool
+from skillkit_core import AgentConfig, AgentRunner, ApprovalDecision, Approver, Host, RunAborted, Session, Tool
 from skillkit_core.agent.run import Run
 
 KEPT = (AgentRunner, Session, Run, Host)
@@ -46,7 +49,7 @@ async def look(args: Any, ctx: Any) -> str:
     return type(await ctx.agent.host.find_runtime()).__name__
 
 
-async def one_agent(host: Host, url: str) -> None:
+def _config(url: str) -> AgentConfig:
     where: dict[str, Any] = {
         "model": "any",
         "provider": "openai",
@@ -54,8 +57,11 @@ async def one_agent(host: Host, url: str) -> None:
         "base_url": url,
         "api_key": "k",
     }
-    config = AgentConfig(**where, tools=(Tool("look", "Looks.", look),), approver=Yes())
-    async with AgentRunner(config, host=host, session="new") as agent:
+    return AgentConfig(**where, tools=(Tool("look", "Looks.", look),), approver=Yes())
+
+
+async def one_agent(host: Host, url: str) -> None:
+    async with AgentRunner(_config(url), host=host, session="new") as agent:
         assert (await agent.chat("do it all")).content == "done"
         await agent.fork()
         assert [event.type async for event in agent.chat_stream_events("again")][-1] == "done"
@@ -75,3 +81,28 @@ async def test_closed_agents_sessions_runs_and_hosts_are_gone(skillkit_home: Any
         await host.aclose()
         del host
         assert alive() - known == Counter()
+
+
+async def test_agents_that_were_aborted_are_gone_at_once_with_the_agents_that_they_asked(
+    skillkit_home: Any, llm_server: Any
+) -> None:
+    def answers(request: Any) -> Any:
+        asked = next(item.text for item in request.items if item.kind == "user" and not item.text.startswith("<"))
+        below = [Call("spawn_agent", {"task": f"below: {n}"}) for n in range(4)]
+        return Hang() if asked.startswith("below") else Reply(tool_calls=below)
+
+    llm_server.always(answers)
+    known, host = alive(), Host()
+    for _ in range(3):
+        asked_before = len(llm_server.requests)
+        async with AgentRunner(_config(llm_server.openai_url), host=host, session="new") as agent:
+            task = asyncio.create_task(agent.chat("go"))
+            await until(lambda before=asked_before: len(llm_server.requests) == before + 5)
+            agent.abort()
+            with pytest.raises(RunAborted):
+                await task
+        del agent, task
+        for _ in range(10):  # turns of the loop, so that no timer gets its time
+            await asyncio.sleep(0)
+        assert alive() - known == Counter(Host=1)
+    await host.aclose()
