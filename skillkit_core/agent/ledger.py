@@ -289,7 +289,8 @@ def _cut_off(request: MessageBuilder) -> bool:
     error = request.error
     if error is None:
         return request.stop_reason is None
-    return not request.empty or getattr(error, "kind", None) in _UNDER_WAY
+    began = getattr(error, "kind", None) in _UNDER_WAY or getattr(error, "status", None) == 200
+    return began or not request.empty
 
 
 def _check(bound: float | None, used: float, unit: str, where: str = "") -> None:

@@ -116,6 +116,18 @@ async def test_a_request_that_is_aborted_before_its_answer_begins_costs_its_inpu
         assert 150 <= entry["input"] <= 400 and "output" not in entry and entry["estimated"] is True
 
 
+@pytest.mark.parametrize("api", WIRES)
+async def test_an_answer_that_is_cut_before_its_first_piece_costs_its_input(
+    api: str, agent_on: Any, llm_server: Any
+) -> None:
+    llm_server.script(Cut(after_bytes=0, reply=LONG))
+    async with agent_on(api) as agent:
+        with pytest.raises(AgentError):
+            await agent.chat(QUESTION)
+        (entry,) = entries(agent)
+        assert 150 <= entry["input"] <= 400 and "output" not in entry and entry["estimated"] is True
+
+
 async def test_a_server_that_is_not_there_costs_nothing(agent_on: Any, llm_server: Any) -> None:
     async with agent_on("openai-chat", retry=RetryPolicy(attempts=2, base_delay=0.001)) as agent:
         agent.configure(base_url="http://127.0.0.1:9/v1")

@@ -397,9 +397,14 @@ def _rules() -> tuple[tuple[tuple[type[BaseException], ...], _Say], ...]:
 
 
 def _failed(
-    message: str, hint: str, *, retryable: bool = True, kind: ErrorKind = ErrorKind.connection
+    message: str,
+    hint: str,
+    *,
+    retryable: bool = True,
+    kind: ErrorKind = ErrorKind.connection,
+    status: int | None = None,
 ) -> ProviderError:
-    return ProviderError(message, kind=kind, hint=hint, retryable=retryable)
+    return ProviderError(message, kind=kind, hint=hint, retryable=retryable, status=status)
 
 
 def _certificate(error: ssl.SSLCertVerificationError, peer: _Peer) -> ProviderError:
@@ -413,7 +418,7 @@ def _lost(error: OSError, peer: _Peer) -> ProviderError:
 
 
 def _cut(error: EOFError, peer: _Peer) -> ProviderError:
-    return _failed(f"{peer.words} closed the connection in the middle of the answer", "try again")
+    return _failed(f"{peer.words} closed the connection in the middle of the answer", "try again", status=200)
 
 
 def _no_http(error: Exception, peer: _Peer) -> ProviderError:
