@@ -86,6 +86,36 @@ def test_several_commits_as_git_writes_them_give_the_same_tree_as_in_git(git, si
     assert tree(other) == tree(git.folder)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("format-patch", "--stdout", "-1"),
+        ("format-patch", "--stdout", "--no-prefix", "-1"),
+        ("show",),
+        ("diff", "--no-prefix", "HEAD~1"),
+    ],
+)
+def test_names_with_blanks_and_of_folders_a_and_b_and_messages_about_patches_are_as_in_git(git, words):
+    for name in ("two words.txt", "b/b/b", "a/a.txt"):
+        (git.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (git.folder / name).write_text(f"{name}\n")
+    committed(git, "begin")
+    before = tree(git.folder)
+    git("mv", "two words.txt", "b/three more words.txt")
+    git("mv", "b/b/b", "b/c")
+    committed(git, "On patches\n\n*** Begin Patch\n*** End Patch\n--- one\n+++ two", a_txt="new\n")
+    (git.folder / "a" / "a.txt").write_text("other\n")
+    git("commit", "-qa", "--amend", "--no-edit")
+    other = git.folder.parent / "other"
+    for name, (content, _) in before.items():
+        (other / name).parent.mkdir(parents=True, exist_ok=True)
+        (other / name).write_bytes(content)
+
+    applied(other, git(*words))
+
+    assert tree(other) == tree(git.folder)
+
+
 def test_a_binary_part_is_refused_with_its_name_and_nothing_is_applied(git):
     committed(git, "begin", a_txt="one\n")
     (git.folder / "dot.png").write_bytes(bytes(range(256)))

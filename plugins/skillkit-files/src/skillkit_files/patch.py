@@ -18,7 +18,7 @@ _BEGIN, _END = "*** Begin Patch", "*** End Patch"
 _HEADS = ("*** Add File: ", "*** Delete File: ", "*** Update File: ")
 _RANGE = re.compile(r"@@+ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _UNIFIED = re.compile(r"^(?:rename from |GIT binary patch|Binary files .* differ$)", re.M)
-_MAIL = re.compile(r"From [0-9a-f]{7,64} ")
+_MAIL = re.compile(r"(?:From|commit) [0-9a-f]{40,64}\b")  # of format-patch, and of show and log
 _VERSION = re.compile(r"\d+\.\d+[\w.() -]*$")
 _PATCH_LINES = ("***", "@@", "+", "-", "diff ", "index ")
 _OCTAL = re.compile(r'\\([0-7]{3}|[abtnvfr"\\])')
@@ -113,7 +113,7 @@ def _first(lines: Sequence[str]) -> int | None:
     """Return which line a patch begins with, blanks before it or not."""
     bare = [line.strip() for line in lines]
     for n, line in enumerate(bare):
-        if line == _BEGIN or line.startswith("diff --git "):
+        if line == _BEGIN or line.startswith("diff --git ") or _MAIL.match(line):
             return n
         if line.startswith("--- ") and "".join(bare[n + 1 : n + 2]).startswith("+++ "):
             return n
@@ -224,7 +224,7 @@ class _Header:
         self.new: str | None = None
         self.git: tuple[str, str] | None = None
         self.renamed: list[str] = []
-        self.made = self.removed = False
+        self.begun = self.made = self.removed = False
         self.executable: bool | None = None
         self.hunks: list[Hunk] = []
 
@@ -234,12 +234,13 @@ class _Header:
         if old is None and new is None and self.git is not None:
             old, new = self.git
             old, new = ("/dev/null" if self.made else old), ("/dev/null" if self.removed else new)
-        if old is None or new is None:
-            return None
-        old, new = _without_prefix(old, new)
         if self.renamed:
             old, new = self.renamed[0], self.renamed[-1]
-        elif not self.hunks and not self.made and not self.removed and self.executable is None:
+        if old is None or new is None:
+            return None
+        if not self.renamed and (self.git is None or self.git[0] != self.git[1]):  # they are equal without prefixes
+            old, new = _without_prefix(old, new)
+        if not (self.hunks or self.renamed or self.made or self.removed or self.executable is not None):
             raise FileError("invalid", f"the diff of {shown(new)} has no hunks")
         if old == "/dev/null":
             return Operation("add", new, None, self.hunks, self.executable, True)
@@ -264,7 +265,7 @@ def _read_unified(lines: Sequence[str]) -> list[Operation]:
         line = lines[at]
         if line.startswith("diff --git "):
             finish()
-            header.git = _git_names(line.removeprefix("diff --git "))
+            header.begun, header.git = True, _git_names(line.removeprefix("diff --git "))
         elif _signed(lines, at):
             finish()
         elif _MAIL.match(line):
@@ -282,7 +283,7 @@ def _read_unified(lines: Sequence[str]) -> list[Operation]:
         elif line.startswith("GIT binary patch") or re.match("Binary files .* differ$", line):
             name = shown(_without_prefix(*header.git)[1]) if header.git else line
             raise FileError("binary", f"the patch changes a binary file ({name}), which it cannot; nothing was applied")
-        elif header.git is not None and not header.hunks:
+        elif header.begun and not header.hunks:
             _git_line(line, header)
         at += 1
     finish()
