@@ -1,5 +1,6 @@
 """The command `run` as people, pipes and programs meet it: real processes, real skills, a real terminal."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 from skillkit_testkit import Call, Reply
 
-from skillkit_core import TokenUsage
+from skillkit_core import AgentRunner, TokenUsage
 
 ALONE = "chat,skills,bash,offline,sessions"
 
@@ -227,6 +228,58 @@ def test_a_person_at_a_terminal_is_asked_and_a_no_is_a_no(echoes, skillkit_cli):
         assert b"echoes__sure" in seen
         assert words in seen, seen
         assert status == code
+
+
+TOKENS = """\
+---
+name: tokens
+description: Uses a token.
+metadata:
+  skillkit:
+    actions:
+      - name: use
+        description: Use it
+        run: sh -c 'echo "it has ${#API_TOKEN} characters"'
+        args: {api_token: {type: string, secret: true, required: true}}
+---
+"""
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "said"),
+    [("hidden-secret-7", 0, "it has 15 characters"), ("", 1, "needs API_TOKEN: set the variable")],
+)
+def test_a_person_at_a_terminal_is_asked_for_a_required_secret_which_nobody_sees(
+    skillkit_cli, skillkit_home, typed, code, said
+):
+    file = skillkit_home.config_dir / "skills" / "tokens" / "SKILL.md"
+    file.parent.mkdir(parents=True)
+    file.write_text(TOKENS)
+    argv = ["run", "--skill", "tokens", "use"]
+    seen, status = _at_a_terminal(skillkit_cli, argv, "API_TOKEN, for this call only: ", f"{typed}\n".encode())
+    assert status == code and said in seen.decode()
+    assert not typed or typed not in seen.decode()
+    assert "needs API_TOKEN" in skillkit_cli(*argv).stderr  # nobody can be asked
+
+
+async def test_nothing_moves_on_the_terminal_while_a_person_is_asked(make_host, monkeypatch, capsys):
+    from skillkit_chat import display
+    from skillkit_frontend import terminal
+
+    monkeypatch.setattr(display, "PATIENCE", 0)
+    monkeypatch.setattr(display, "TICK", 0)
+    monkeypatch.setattr(terminal, "_questions", 1)
+    shown = display.Display(AgentRunner(host=make_host()), verbose=False)
+    shown.progress = True
+    shown.start()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(terminal, "_questions", 0)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert "thinking" in capsys.readouterr().err
+    await shown.stop()
 
 
 def _at_a_terminal(skillkit_cli, argv, until, answer):

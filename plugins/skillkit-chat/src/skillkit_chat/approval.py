@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from skillkit_core import AgentRunner
 
 __all__ = [
-    "TerminalApprover", "approver_for", "call_lines", "confirm", "ends", "hidden_line",
+    "TerminalApprover", "approver_for", "call_lines", "clear_line", "confirm", "ends", "hidden_line",
     "question_lines", "show_call",
 ]  # fmt: skip
 
@@ -80,6 +80,7 @@ class TerminalApprover(Approver):
         self, tool: str, args: Mapping[str, Any], questions: Sequence[Question], *, later: bool
     ) -> ApprovalDecision:
         """Ask whether a call with these arguments may run; ``later``: the decision can be put off."""
+        clear_line()
         echo(err=True)
         shown = False
 
@@ -179,6 +180,12 @@ def _wrapped(text: str, whole: bool) -> list[str]:
     parts = text.replace("\\n", "\\n\n").split("\n") if whole or text.count("\\n") <= LINES else [text]
     rows = [part[start : start + width] for part in parts for start in range(0, len(part), width)]
     return [f"{'    ' if place else '  '}{row}" for place, row in enumerate(rows)]
+
+
+def clear_line() -> None:
+    """Take the sign of life away, so that a question does not stand behind it."""
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[2K")
 
 
 async def _typed(question: Asked) -> str:

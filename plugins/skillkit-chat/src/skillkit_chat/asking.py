@@ -45,15 +45,16 @@ async def ask(host: Host, options: Options) -> int:
         from .explaining import explain
 
         return await explain(host, options, _request_text(options))
-    typed, values = None, {}
+    typed, person, values = None, None, {}
     if action is not None:
         from .arguments import parse_action_args
-        from .direct import DirectCall, TypedByAPerson
+        from .direct import DirectCall, SecretsOfAPerson, TypedByAPerson
 
         typed = TypedByAPerson() if options.approvals is None else None
+        person = SecretsOfAPerson() if TerminalApprover.possible() else None
         values = parse_action_args(str(options.skill), action, options.words[1:])
     approver = typed or approver_for(options.who_answers("deny"), kept=keeps_sessions(host, options))
-    config = replace(config_for(host, options), approver=approver)
+    config = replace(config_for(host, options), approver=approver, ui=person)
     request = _request_text(options) if action is None else " ".join(["/" + str(options.skill), *options.words])
     session = await session_for(host, options, asks=not options.as_json)
     agent = AgentRunner(config, host=host, session=session)

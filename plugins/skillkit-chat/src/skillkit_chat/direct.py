@@ -7,19 +7,26 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from skillkit_core import (
+    Answers,
     ApprovalDecision,
     ApprovalRequest,
     Approver,
     LLMAdapter,
     LLMRequest,
+    NoticeLevel,
     Outcome,
     StopReason,
     StreamEvent,
+    Survey,
     TokenUsage,
     ToolResultMessage,
+    UserInterface,
 )
+from skillkit_core.cli.output import echo, escaped
 
-__all__ = ["DirectCall", "TypedByAPerson"]
+from .approval import clear_line
+
+__all__ = ["DirectCall", "SecretsOfAPerson", "TypedByAPerson"]
 
 
 class DirectCall(LLMAdapter):
@@ -63,6 +70,27 @@ class TypedByAPerson(Approver):
         if request.tool_name == self.tool_name:
             return ApprovalDecision("allow", "typed by a person")
         return ApprovalDecision("deny", "nobody can be asked")
+
+
+class SecretsOfAPerson(UserInterface):
+    """Asks at the terminal for the secrets of the action that a person typed, and declines any other survey."""
+
+    async def ask(self, survey: Survey) -> Answers | None:
+        """Ask for each secret in a line that nobody sees; an empty one declines."""
+        from skillkit_frontend import answer_to
+
+        clear_line()
+        given: dict[str, str] = {}
+        for question in survey.questions:
+            if question.kind != "secret":
+                return None
+            text = f"{escaped(survey.title)}\n{escaped(question.text)}: "
+            given[question.id] = await answer_to(text, hidden=True)
+        return survey.answer(given) if all(given.values()) else None
+
+    async def notify(self, text: str, level: NoticeLevel = "info") -> None:
+        """Print the text on stderr."""
+        echo(escaped(text), err=True)
 
 
 def _answer(result: ToolResultMessage) -> str:

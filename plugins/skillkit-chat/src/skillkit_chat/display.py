@@ -68,12 +68,14 @@ class Display:
         self._clear()
 
     async def _tick(self) -> None:
+        from skillkit_frontend import is_asked
+
         loop = asyncio.get_running_loop()
         began = loop.time()
         await asyncio.sleep(PATIENCE)
         n = 0
         while True:
-            if not self.printed and not self._tool_line_open:
+            if not self.printed and not self._tool_line_open and not is_asked():
                 text = f"{FRAMES[n % len(FRAMES)]} {self._doing} {loop.time() - began:.0f} s"
                 sys.stderr.write("\r\x1b[2K" + style(text, dim=True, stream=sys.stderr))
                 sys.stderr.flush()

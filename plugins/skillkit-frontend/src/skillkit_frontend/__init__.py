@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         shown_answer,
     )
     from .recorder import Log, Recorder, call_head, replay
-    from .terminal import answer_to, more_follows
+    from .terminal import answer_to, is_asked, more_follows
     from .view import View
 
 __all__ = [
@@ -104,6 +104,7 @@ __all__ = [
     "image_from_file",
     "images_in",
     "in_vain",
+    "is_asked",
     "is_long",
     "keep_folders",
     "keeps_sessions",
@@ -153,7 +154,7 @@ _ROOMS = {
     "pieces": "EventLines Pieces",
     "questions": "Fragments KeyQuestion ListQuestion Look Question TextQuestion question_for shown_answer",
     "recorder": "Log Recorder call_head replay",
-    "terminal": "answer_to more_follows",
+    "terminal": "answer_to is_asked more_follows",
     "view": "View",
 }
 
