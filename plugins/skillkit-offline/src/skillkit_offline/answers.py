@@ -79,7 +79,8 @@ def _incomplete(choice: Choice) -> str:
             f"{name} fits, but did not run: the request does not state {missing}" + (f" ({what})" if what else "")
         )
     if filled.missing:
-        unread = [str(filled.args[a.name]) for a in arguments_of(tool) if a.fill == "rest" and a.name in filled.args]
+        texts = [a.name for a in arguments_of(tool) if a.type == "string" and a.fill != "request"]
+        unread = [str(filled.args[name]) for name in texts if name in filled.args]
         lines[-1] += "".join(f', where "{visible(text, 80)}" would be looked up' for text in unread)
         lines.append(f"State it in the request, or run: {_command(tool, filled.args, filled.missing)}")
     return "\n".join(lines)

@@ -209,10 +209,10 @@ def _phrases(work: Filling) -> None:
 
 def _take(work: Filling, argument: Argument, span: Span) -> None:
     """Give the argument the text behind its words: a quotation, or all up to where something else begins."""
-    pieces, first = work.request.pieces, span.end
+    pieces, first, own = work.request.pieces, span.end, _FILLER.union(argument.own)  # "is the word bridge used"
     if _stops(work, argument, first, first):
         return
-    while first < len(pieces) and _word(work, first) in _FILLER and not _stops(work, argument, first + 1, 0):
+    while first < len(pieces) and _word(work, first) in own and not _stops(work, argument, first + 1, 0):
         first += 1
     last = first
     while not _stops(work, argument, last, first):
@@ -221,11 +221,11 @@ def _take(work: Filling, argument: Argument, span: Span) -> None:
     while last - bool(until) > first and work.empty(last - 1):  # "the word the occur"
         last -= 1
     if pieces[first].kind is Kind.quoted and (last == first + 1 or pieces[first + 1].text not in _COMPARING):
-        work.put(argument, pieces[first].text, {first}, span.places)
+        work.put(argument, pieces[first].text, set(range(span.end, first + 1)), span.places)
     elif last > first:
         text = work.request.text[pieces[first].start : pieces[last - 1].end]
-        many = re.split(r"\s*,\s*(?:and\s+)?|\s+and\s+", text) if argument.type == "array" else text
-        work.put(argument, many, set(range(first, last)) | until, span.places)
+        value = re.split(r"\s*,\s*(?:and\s+)?|\s+and\s+", text) if argument.type == "array" else text
+        work.put(argument, value, set(range(span.end, last)) | until, span.places)
 
 
 def _stops(work: Filling, argument: Argument, place: int, first: int) -> bool:

@@ -70,7 +70,21 @@ def _comparison(table: Table, text: str) -> Predicate:
     value = text[found.end() :].strip()
     if operator in (">", "<", ">=", "<=") and value == _unquoted(value) and re.search(r"\d\s+[^\W\d]", value):
         raise Problem(f"I do not understand the filter {text!r}: {value!r} is not one value; put text in quotes")
-    return _test(place, operator, _unquoted(value), value != _unquoted(value), table.decimal_comma)
+    plain = value == _unquoted(value)
+    if plain and operator in NUMERIC and _number(value, table.decimal_comma) is None and _holds_numbers(table, place):
+        raise Problem(f"column {table.header[place]} holds numbers, and {value!r} is none; put text in quotes")
+    return _test(place, operator, _unquoted(value), not plain, table.decimal_comma)
+
+
+def _holds_numbers(table: Table, place: int) -> bool:
+    """Say whether all of the column that the first rows hold are numbers."""
+    cells = [row[place] for row in table.head if place < len(row) and not is_missing(row[place])]
+    return bool(cells) and all(number(cell, table.decimal_comma) is not None for cell in cells)
+
+
+def _number(text: str, decimal_comma: bool) -> float | None:
+    value = number(text, decimal_comma)
+    return number(text) if value is None else value
 
 
 def _unquoted(text: str) -> str:
@@ -79,9 +93,7 @@ def _unquoted(text: str) -> str:
 
 
 def _test(place: int, operator: str, wanted: str, quoted: bool, decimal_comma: bool) -> Predicate:
-    limit = None if quoted else number(wanted, decimal_comma)
-    if limit is None and not quoted:
-        limit = number(wanted)
+    limit = None if quoted else _number(wanted, decimal_comma)
     if limit is not None and operator in NUMERIC:
         return partial(_numeric, place, NUMERIC[operator], limit, decimal_comma)
     return partial(_textual, place, TEXTUAL[operator], wanted.casefold())

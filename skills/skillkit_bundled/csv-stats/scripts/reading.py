@@ -7,12 +7,13 @@ import csv
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TextIO
 
 from command import Problem, count, regular_file, shown
 
+HEAD_ROWS = 200
 SAMPLE = 65_536  # bytes looked at before reading starts
 LONGEST_LINE = 8_000_000  # characters; a longer line is not a table
 LONGEST_FIELD = 4_000_000
@@ -54,6 +55,7 @@ class Table:
     delimiter: str
     decimal_comma: bool
     _rows: Iterator[Row]
+    head: list[Row] = field(default_factory=list)  # its first rows, which tell what the columns hold
     notes: list[str] = field(default_factory=list)
     ragged: int = 0
     first_ragged: int = 0
@@ -112,7 +114,9 @@ def open_table(name: str, delimiter: str = "auto") -> Table:
         table.notes.append(
             "the first line holds numbers, so the file has no header; columns are named column1, column2, ..."
         )
-    table._rows = chain([first], rows) if headless else rows
+    rows = chain([first], rows) if headless else rows
+    table.head = list(islice(rows, HEAD_ROWS))
+    table._rows = chain(table.head, rows)
     return table
 
 
