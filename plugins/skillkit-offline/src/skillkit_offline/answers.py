@@ -69,19 +69,17 @@ def _example(tool: Tool, among: Sequence[Tool]) -> list[str]:
 
 def _incomplete(choice: Choice) -> str:
     assert choice.candidate is not None and choice.filled is not None
-    tool, filled = choice.candidate.tool, choice.filled
+    tool, filled, given = choice.candidate.tool, choice.filled, choice.filled.args
     name = visible(label(tool))
     lines = [f"{name} fits, but did not run: {problem}" for problem in filled.problems]
     described = {a.name: a.description for a in arguments_of(tool)}
     for missing in filled.missing:
         what = visible(described.get(missing, ""), 100)
-        lines.append(
-            f"{name} fits, but did not run: the request does not state {missing}" + (f" ({what})" if what else "")
-        )
+        why = f" ({what})" if what else ""
+        lines.append(f"{name} fits, but did not run: the request does not state {missing}{why}")
     if filled.missing:
         texts = [a.name for a in arguments_of(tool) if a.type == "string" and a.fill != "request"]
-        unread = [str(filled.args[name]) for name in texts if name in filled.args]
-        lines[-1] += "".join(f', where "{visible(text, 80)}" would be looked up' for text in unread)
+        lines[-1] += "".join(f', where "{visible(str(given[n]), 80)}" would be looked up' for n in texts if n in given)
         lines.append(f"State it in the request, or run: {_command(tool, filled.args, filled.missing)}")
     return "\n".join(lines)
 
