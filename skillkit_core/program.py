@@ -17,6 +17,7 @@ class Program(NamedTuple):
         distribution: the distribution to which the program is bound; ``None``: the user chooses.
         prefix: the beginning of its environment variables.
         may_leave: ``--distribution`` may name another distribution.
+        command_line: stdout is for the answer of a command, and what plugins print goes elsewhere.
     """
 
     name: str = "skillkit"
@@ -24,6 +25,7 @@ class Program(NamedTuple):
     distribution: str | None = None
     prefix: str = PREFIX
     may_leave: bool = True
+    command_line: bool = False
 
 
 _running = Program()

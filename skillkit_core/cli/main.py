@@ -14,7 +14,7 @@ import click
 
 from .. import __version__
 from ..errors import PluginError, SkillKitError, UnknownName, UsageError
-from ..program import as_typed, program
+from ..program import as_typed, become, program
 from ..settings.config import odd_variables
 from .output import columns, echo, error_line, style, warning
 
@@ -283,6 +283,7 @@ def run(argv: Sequence[str], bind: Callable[[], None] = lambda: None) -> int:
             setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 - lives as long as the process
     try:
         bind()
+        become(program()._replace(command_line=True))
         code = _invoke(list(argv))
         sys.stdout.flush()
         return code if isinstance(code, int) else 0

@@ -20,6 +20,7 @@ from .. import API_VERSION
 from ..errors import Diagnostic, PluginError, SkillKitError
 from ..fields import is_number
 from ..hookspecs.markers import EXTRAS
+from ..program import program
 from .discovery import EntryPoint
 from .manifest import Manifest, check_made_for, check_number
 
@@ -134,7 +135,13 @@ class _Aside:
 
 @contextlib.contextmanager
 def prints_aside() -> Iterator[None]:
-    """Send to stderr what code in the body prints, so that an answer on stdout holds nothing else; ``echo`` prints the answer."""
+    """Send to stderr what code in the body of a command prints, so that the answer on stdout holds nothing else.
+
+    ``echo`` prints the answer. In an application stdout is the application's, and nothing is done.
+    """
+    if not program().command_line:
+        yield
+        return
     own = sys.stdout
     sys.stdout = own if isinstance(own, _Aside) else _Aside(own)
     try:
@@ -149,7 +156,7 @@ def isolated(
 ) -> Iterator[None]:
     """Turn every error of the body, also ``SystemExit`` and a hang, into a :class:`Failure`.
 
-    ``KeyboardInterrupt`` passes if the user sent it. What the body prints goes to stderr.
+    ``KeyboardInterrupt`` passes if the user sent it. What the body prints does not mix with the answer of a command.
     """
     limit = time_limit(seconds, tell_apart=stage == "import")
     try:
