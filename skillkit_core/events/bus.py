@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 8
 SLOW_SECONDS = 0.05
 HELD_SECONDS = 1.0
-"""A handler that holds the loop so long is named, also without debug mode."""
+"""A handler that takes so long is named, also without debug mode."""
 LAST_SECONDS = 0.1  # time for a handler after the deadline of an abort
 
 log = logging.getLogger("skillkit.events")
@@ -183,6 +183,8 @@ class EventBus(Subscriptions):
                         answer = await answer
                         if step.late is not None:
                             raise step.late
+                        if not watched and (seconds := time.monotonic() - started) > HELD_SECONDS:
+                            self._held(record, event, seconds)
                         if answer is None:
                             continue
                     self.check_answer(event, answer)
@@ -228,7 +230,7 @@ class EventBus(Subscriptions):
 
     @staticmethod
     def _held(record: HandlerRecord, event: Any, seconds: float) -> None:
-        log.warning("%s took %.1f s on %s, and everything waited for it", record.label, seconds, event.type)
+        log.warning("%s took %.1f s on %s, and the run waited for it", record.label, seconds, event.type)
 
     def limit(self, timeout: float | None) -> float | None:
         """Return the seconds that a handler may take, after an abort at most the time that is left."""

@@ -132,8 +132,9 @@ def test_debug_mode_names_a_handler_that_holds_the_loop(caplog: pytest.LogCaptur
     assert "busy" in caplog.text and "held the loop" in caplog.text
 
 
-def test_a_handler_that_holds_everything_up_is_named_without_debug_mode(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_handler_that_takes_long_is_named_without_debug_mode(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, waits: bool
 ) -> None:
     monkeypatch.setattr("skillkit_core.events.bus.HELD_SECONDS", -1.0)
     bus = EventBus()
@@ -141,7 +142,10 @@ def test_a_handler_that_holds_everything_up_is_named_without_debug_mode(
     def busy(event: Any) -> None:
         pass
 
-    bus.on("agent_settled", busy)
+    async def late(event: Any) -> None:
+        await asyncio.sleep(0)
+
+    bus.on("agent_settled", late if waits else busy)
     with caplog.at_level(logging.WARNING, "skillkit.events"):
         emit(bus)
-    assert "busy' took 0.0 s on agent_settled, and everything waited for it" in caplog.text
+    assert f"{'late' if waits else 'busy'}' took 0.0 s on agent_settled, and the run waited for it" in caplog.text

@@ -70,7 +70,7 @@ def ends_in_time(leave: Callable[[int], None]) -> Iterator[None]:
 
     # plain handlers, not the loop's: a handler of a plugin may hold the loop up
     before = {
-        number: signal.signal(number, lambda number, frame: end(number, SIGNAL))
+        number: signal.signal(number, lambda number, frame: end(number, GONE if number == signal.SIGHUP else SIGNAL))
         for number in (signal.SIGTERM, signal.SIGHUP)
     }
     over, say_over = os.pipe()
