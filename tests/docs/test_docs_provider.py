@@ -65,7 +65,7 @@ class Script:
 
 
 class TestEcho(AdapterConformance):
-    thinking = False
+    lacks = frozenset({"thinking"})
 
     @pytest.fixture
     def scripted(self, echo):

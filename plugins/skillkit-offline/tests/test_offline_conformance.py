@@ -49,7 +49,7 @@ class Script:
 class TestOffline(AdapterConformance):
     """What can be checked of it; its own tests check the rest."""
 
-    thinking = False
+    lacks = frozenset({"thinking"})
 
     @pytest.fixture
     def scripted(self) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from skillkit_transport.connections import _apart
+from skillkit_transport.sockets import _apart
 
 
 def test_work_that_is_done_apart_is_cancelled_and_fails_like_any_other() -> None:

@@ -85,7 +85,16 @@ def test_the_table_reads_objects_and_other_keys() -> None:
     table: StreamTable[None] = StreamTable(key="kind")
     table.on("k")(lambda event, acc: ([E("done")], acc))
     assert table.convert(Thing(), None)[0] == [E("done")]
-    assert table.convert({"type": "k"}, None) == ((), None)
+    assert table.convert({"kind": "other"}, None) == ((), None)
+
+
+@pytest.mark.parametrize("event", [{"type": "k"}, {"kind": 5}, {"kind": None}, object()])
+def test_an_event_without_the_key_of_the_table_is_an_error_that_says_so(event: Any) -> None:
+    table: StreamTable[None] = StreamTable(key="kind")
+    table.on("k")(lambda event, acc: ([E("done")], acc))
+    with pytest.raises(ProviderError, match="an event without 'kind'") as caught:
+        table.convert(event, None)
+    assert caught.value.kind is ErrorKind.protocol
 
 
 def build(*events: StreamEvent) -> AssistantMessage:

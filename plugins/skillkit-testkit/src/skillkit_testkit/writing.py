@@ -45,9 +45,9 @@ class Plan:
 def plan(wire: Wire, answer: Answer, failing: Fail | None = None) -> Plan:
     """How ``answer`` is streamed; with ``failing`` it ends in that error after so many pieces of content."""
     reply = answer.reply
-    events = wire.events(answer)
+    events = list(wire.events(answer))
     if failing is not None:
-        events = events[: after_deltas(events, failing.after_deltas)] + wire.error_events(failing, answer)
+        events = events[: after_deltas(events, failing.after_deltas)] + [*wire.error_events(failing, answer)]
     gate = reply.gate
     split = after_deltas(events, gate.after_deltas) if gate is not None and gate.after_deltas is not None else 0
     return Plan(events[:split], events[split:], gate, reply.framing, dict(reply.headers), wire.content_type)
@@ -70,7 +70,7 @@ def frames(events: list[WireEvent], framing: Framing) -> list[bytes]:
 
 async def write_cut(request: web.Request, cut: Cut, wire: Wire, answer: Answer, stream: bool) -> web.StreamResponse:
     """Send as much as ``cut`` says, then close the connection; what was sent arrives, the end never does."""
-    events = wire.events(answer) if stream else []
+    events = list(wire.events(answer)) if stream else []
     body = b"".join(e.data for e in events) if stream else json.dumps(wire.whole(answer)).encode()
     if cut.after_bytes is not None:
         part = body[: cut.after_bytes]

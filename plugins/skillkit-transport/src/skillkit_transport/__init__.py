@@ -1,4 +1,4 @@
-"""What providers on official SDKs share: fast requests, and connections that keep nothing of the run that opened them.
+"""What providers share: a base for adapters over HTTP, failures in words, and official SDKs as a fast transport.
 
 Names are imported when they are first used (PEP 562); the SDK, httpx2 and aiohttp come with the first request.
 """
@@ -8,10 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .adapter import HTTPAdapter as HTTPAdapter
+    from .answer import AnswerWriter as AnswerWriter, value_at as value_at
     from .body import Body as Body
+    from .history import PlainMessage as PlainMessage, open_calls as open_calls, plain_history as plain_history
     from .http import (
         MOST_BYTES as MOST_BYTES,
         Interrupted as Interrupted,
+        LineDecoder as LineDecoder,
         Origin as Origin,
         SSEDecoder as SSEDecoder,
         Watch as Watch,
@@ -27,12 +31,15 @@ if TYPE_CHECKING:
     from .transport import SDKTransport as SDKTransport
 
 __all__ = [
-    "MOST_BYTES", "Body", "Interrupted", "Origin", "SDKTransport", "SSEDecoder", "Watch", "advice", "body_in_words",
-    "classify_status", "clean_text", "decode", "dumps", "encode", "exceeds_window", "parse_retry_after", "require_url",
-    "too_long",
+    "MOST_BYTES", "AnswerWriter", "Body", "HTTPAdapter", "Interrupted", "LineDecoder", "Origin", "PlainMessage",
+    "SDKTransport", "SSEDecoder", "Watch", "advice", "body_in_words", "classify_status", "clean_text", "decode", "dumps",
+    "encode", "exceeds_window", "open_calls", "parse_retry_after", "plain_history", "require_url", "too_long", "value_at",
 ]  # fmt: skip
 
 _HOMES = {
+    "HTTPAdapter": "adapter",
+    **dict.fromkeys(("AnswerWriter", "value_at"), "answer"),
+    **dict.fromkeys(("PlainMessage", "open_calls", "plain_history"), "history"),
     "Body": "body",
     "SDKTransport": "transport",
     **dict.fromkeys(("clean_text", "decode", "dumps", "encode"), "jsontext"),

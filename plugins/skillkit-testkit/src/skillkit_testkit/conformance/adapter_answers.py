@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Set
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,6 +16,7 @@ from skillkit_core.models import TokenUsage
 from ..received import ReceivedRequest
 from ..turns import Call, Framing, Reply
 from .adapter_case import AdapterCase, Answered, Scripting, answer_of, comparable
+from .lacking import needs
 from .running import run
 
 __all__ = ["AnswerChecks"]
@@ -36,6 +40,7 @@ class AnswerChecks(AdapterCase):
         assert got.message.stop_reason is StopReason.stop
         assert got.error is None
 
+    @needs("tools")
     def test_tool_calls_keep_ids_names_and_arguments(self, scripted: Scripting, stream: bool) -> None:
         """Parallel calls, arguments in fragments, text before them."""
         got = self.answer(scripted, FULL, self.request(stream=stream, tools=self.tools))
@@ -47,6 +52,7 @@ class AnswerChecks(AdapterCase):
         assert got.message.text == FULL.text
         assert got.message.stop_reason is StopReason.tool_calls
 
+    @needs("tools")
     def test_every_event_of_a_call_says_whose_it_is(self, scripted: Scripting, stream: bool) -> None:
         """Fragments of two calls are told apart by id and name."""
         got = self.answer(scripted, FULL, self.request(stream=stream, tools=self.tools))
@@ -57,6 +63,7 @@ class AnswerChecks(AdapterCase):
             raw = "".join(e.content for e in got.events if e.type == "tool_call_delta" and e.tool_call_id == call.id)
             assert raw == call.raw_args
 
+    @needs("tools")
     def test_a_call_without_a_name_is_kept(self, scripted: Scripting, stream: bool) -> None:
         """The loop answers it with an error, and the model can do better."""
         turn = Reply(text="So.", tool_calls=[Call("", {"city": "Bern"}, "call_a1"), Call("clock", {}, "call_b2")])
@@ -66,6 +73,7 @@ class AnswerChecks(AdapterCase):
         assert got.message.stop_reason is StopReason.tool_calls
         assert brackets(got) == 3
 
+    @needs("tools")
     def test_a_call_without_arguments_has_none(self, scripted: Scripting, stream: bool) -> None:
         """An empty object is a complete call."""
         turn = Reply(tool_calls=[Call("clock", {})])
@@ -73,6 +81,7 @@ class AnswerChecks(AdapterCase):
         assert (call.args, call.incomplete) == ({}, False)
         assert call.id
 
+    @needs("tools")
     def test_arguments_that_are_no_json_object_are_kept_as_text(self, scripted: Scripting) -> None:
         """The loop answers such a call with an error; the adapter neither guesses nor fails.
 
@@ -84,16 +93,16 @@ class AnswerChecks(AdapterCase):
         assert (call.args, call.incomplete) == (None, False)
         assert call.raw_args == '{"city": "Be'
 
+    @needs("thinking")
     def test_thinking_is_kept_with_its_proof(self, scripted: Scripting, stream: bool) -> None:
         """Thinking comes first, apart from the text."""
-        if not self.thinking:
-            pytest.skip("the wire has no readable thinking")
         got = self.answer(scripted, Reply(thinking="Let me see. Cold.", text="Cold."), self.request(stream=stream))
         thought, said = got.message.content
         assert isinstance(thought, ThinkingBlock)
         assert thought.thinking == "Let me see. Cold."
         assert said == TextBlock("Cold.")
 
+    @needs("usage")
     def test_usage_is_counted_in_disjoint_buckets(self, scripted: Scripting, stream: bool) -> None:
         """I17: input without cached tokens; output and reasoning are disjoint or together in output."""
         reply = Reply(text="x", usage=TokenUsage(input=100, output=20, cache_read=50, reasoning=7))
@@ -108,10 +117,12 @@ class AnswerChecks(AdapterCase):
         assert got.error is None
         assert got.message.usage.total == 0
 
-    def test_the_whole_answer_is_the_same_message_as_the_stream(self, scripted: Scripting) -> None:
+    @needs("streaming", "whole")
+    def test_the_whole_answer_is_the_same_message_as_the_stream(self, scripted: Scripting, lacking: Set[str]) -> None:
         """Asking without a stream changes nothing but the time it takes."""
+        full = told(FULL, lacking)
         streamed, whole = (
-            self.answer(scripted, FULL, self.request(stream=s, tools=self.tools)).message for s in (True, False)
+            self.answer(scripted, full, self.request(stream=s, tools=self.tools)).message for s in (True, False)
         )
         assert comparable(whole.content) == comparable(streamed.content)
         assert whole.stop_reason == streamed.stop_reason
@@ -125,20 +136,21 @@ class AnswerChecks(AdapterCase):
         assert got.message.stop_reason is StopReason.length
         assert got.error is None
 
-    def test_every_block_starts_once_and_ends_once(self, scripted: Scripting, stream: bool) -> None:
+    def test_every_block_starts_once_and_ends_once(self, scripted: Scripting, stream: bool, lacking: Set[str]) -> None:
         """I8: brackets balance, deltas lie between them, an index belongs to one block."""
-        reply = Reply(
-            thinking="Hm." if self.thinking else "", text=FULL.text, tool_calls=FULL.tool_calls, usage=FULL.usage
-        )
+        reply = told(replace(FULL, thinking="Hm.", pieces=8), lacking)
         got = self.answer(scripted, reply, self.request(stream=stream, tools=self.tools))
         assert brackets(got) == len(got.message.content)
 
+    @needs("streaming")
     @pytest.mark.parametrize("framing", ["whole", 1, 7])
-    def test_pieces_of_the_network_do_not_matter(self, scripted: Scripting, framing: Framing) -> None:
+    def test_pieces_of_the_network_do_not_matter(
+        self, scripted: Scripting, framing: Framing, lacking: Set[str]
+    ) -> None:
         """Writes cut lines, characters and JSON in two."""
-        cut = Reply(text=FULL.text, tool_calls=FULL.tool_calls, usage=FULL.usage, pieces=5, framing=framing)
-        got = self.answer(scripted, cut, self.request(tools=self.tools)).message
-        as_usual = self.answer(scripted, FULL, self.request(tools=self.tools)).message
+        full = told(FULL, lacking)
+        got = self.answer(scripted, replace(full, framing=framing), self.request(tools=self.tools)).message
+        as_usual = self.answer(scripted, full, self.request(tools=self.tools)).message
         assert comparable(got.content) == comparable(as_usual.content)
         assert got.usage.to_dict() == as_usual.usage.to_dict()
 
@@ -205,6 +217,12 @@ class AnswerChecks(AdapterCase):
 
         assert [a.message.text for a in run(work())] == [f"You said number {n}" for n in range(5)]
         assert len(received) == 5
+
+
+def told(reply: Reply, lacking: Set[str]) -> Reply:
+    """What of ``reply`` the wire can say."""
+    without: dict[str, Any] = {"tools": {"tool_calls": ()}, "thinking": {"thinking": ""}}
+    return replace(reply, **{k: v for name in lacking for k, v in without.get(name, {}).items()})
 
 
 def brackets(got: Answered) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -21,6 +22,7 @@ from ..received import ReceivedRequest
 from ..server import LLMServer
 from ..turns import Turn
 from ..wires.base import Wire
+from .lacking import LACKS, skip_what_is_lacking, unknown_lacks
 from .running import run
 
 __all__ = ["AdapterCase", "Answered", "Scripting", "answer_of", "comparable", "make_tool"]
@@ -113,7 +115,10 @@ class AdapterCase:
 
     Attributes:
         model: what requests name; give your own where the adapter looks at it.
-        thinking: the wire has readable thinking.
+        lacks: what the wire has not, of ``tools``, ``thinking``, ``streaming`` (it answers whole only), ``whole`` (it answers
+            in streams only), ``usage`` (it does not count cached tokens and thinking apart), ``overflow`` and ``quota`` (its
+            server has no field for a conversation that is too long, or for an empty purse). The checks that need it are skipped,
+            with the reason. Default: the attribute ``lacks`` of the adapter, if it has one.
         wire: the wire that the adapter speaks, where it is none of the three that the server knows.
         tools: the tools of the requests, sorted by name.
     """
@@ -121,7 +126,7 @@ class AdapterCase:
     model = ModelDefinition(
         "scripted-model", "scripted", context_window=100_000, max_output_tokens=4_000, reasoning=True
     )
-    thinking = True
+    lacks: Set[str] | None = None
     wire: Wire | None = None
     tools: tuple[Tool, ...] = (make_tool("clock"), make_tool("weather"))
 
@@ -138,9 +143,26 @@ class AdapterCase:
             server.wires[self.wire.path] = self.wire
         return Scripting(server, request.getfixturevalue("make_adapter"))
 
+    @pytest.fixture
+    def lacking(self, request: pytest.FixtureRequest) -> Set[str]:
+        """What the wire lacks: what the suite says, else what the adapter says."""
+        lacks: Set[str] = frozenset() if self.lacks is None else self.lacks
+        if self.lacks is None:
+            with contextlib.suppress(NotImplementedError):  # the fixture scripted is overridden in its place
+                lacks = getattr(request.getfixturevalue("make_adapter")("http://127.0.0.1:9"), "lacks", lacks)
+        assert not (problem := unknown_lacks(lacks)), problem
+        return lacks
+
+    @pytest.fixture(autouse=True)
+    def _only_what_the_wire_has(self, request: pytest.FixtureRequest, lacking: Set[str]) -> None:
+        skip_what_is_lacking(request.function, lacking)
+
     @pytest.fixture(params=[True, False], ids=["stream", "whole"])
-    def stream(self, request: pytest.FixtureRequest) -> bool:
+    def stream(self, request: pytest.FixtureRequest, lacking: Set[str]) -> bool:
         """Whether the wire is asked for a stream."""
+        need = "streaming" if request.param else "whole"
+        if need in lacking:
+            pytest.skip(LACKS[need])
         return bool(request.param)
 
     def request(self, *messages: LLMMessage, **changes: Any) -> LLMRequest:

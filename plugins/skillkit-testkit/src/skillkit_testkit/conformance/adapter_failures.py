@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 import pytest
@@ -17,6 +17,7 @@ from skillkit_core.stream import MessageBuilder
 from ..server import LLMServer
 from ..turns import Call, Cut, Fail, Gate, Hang, Reply
 from .adapter_case import AdapterCase, Answered, Scripting, answer_of
+from .lacking import LACKS, needs
 from .running import happened, run
 
 __all__ = ["FailureChecks"]
@@ -53,9 +54,11 @@ class FailureChecks(AdapterCase):
 
     @pytest.mark.parametrize(("type_", "kind"), [("overflow", ErrorKind.overflow), ("quota", ErrorKind.quota)])
     def test_a_long_conversation_and_an_empty_purse_are_told_apart(
-        self, scripted: Scripting, type_: str, kind: ErrorKind
+        self, scripted: Scripting, type_: str, kind: ErrorKind, lacking: Set[str]
     ) -> None:
         """Overflow is compacted, quota is not retried."""
+        if type_ in lacking:
+            pytest.skip(LACKS[type_])
         got = self.answer(scripted, Fail(type=type_), self.request())
         assert got.failure.kind is kind
         assert not got.failure.retryable
@@ -85,6 +88,7 @@ class FailureChecks(AdapterCase):
             run(work())
         assert caught.value.kind is ErrorKind.auth
 
+    @needs("streaming")
     def test_an_error_in_mid_stream_keeps_what_was_said(self, scripted: Scripting) -> None:
         """I7: the text before the error is not lost."""
         turn = Fail(500, during=Reply(text=("one ", "two ", "three")), after_deltas=2)
@@ -102,6 +106,7 @@ class FailureChecks(AdapterCase):
         assert got.failure.retryable
         assert got.message.content == ()
 
+    @needs("streaming")
     @pytest.mark.parametrize("clean", [False, True], ids=["cut", "no-end-marker"])
     def test_a_stream_that_stops_is_an_error_with_what_was_said(self, scripted: Scripting, clean: bool) -> None:
         """Also when HTTP itself ended well: without the wire's own end marker it is no answer."""
@@ -111,6 +116,7 @@ class FailureChecks(AdapterCase):
         assert got.failure.retryable
         assert got.message.text == "one two "
 
+    @needs("tools", "streaming")
     def test_a_call_that_is_cut_is_incomplete(self, scripted: Scripting) -> None:
         """Half of the arguments are never run."""
         call = Call("weather", {"city": "Llanfairpwllgwyngyll"}, "call_a1")
@@ -121,6 +127,7 @@ class FailureChecks(AdapterCase):
         assert open_call.incomplete
         assert open_call.args is None
 
+    @needs("whole")
     def test_a_whole_answer_that_is_cut_is_an_error(self, scripted: Scripting) -> None:
         """Half a JSON body is nothing."""
         got = self.answer(scripted, Cut(after_bytes=25), self.request(stream=False))
@@ -196,6 +203,7 @@ class FailureChecks(AdapterCase):
 
         assert run(work()).failure.kind is ErrorKind.aborted
 
+    @needs("streaming")
     def test_abort_in_mid_stream_keeps_the_partial_answer(self, scripted: Scripting) -> None:
         """Edge case 2: the stream ends, the connection closes, the text stays."""
         received, signal = self.received(scripted), AbortSignal()
@@ -239,6 +247,7 @@ class FailureChecks(AdapterCase):
 
         run(work())
 
+    @needs("streaming")
     def test_closing_the_stream_early_closes_the_connection(self, scripted: Scripting) -> None:
         """A consumer that stops reading leaves nothing behind."""
         received = self.received(scripted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 import pytest
@@ -24,6 +24,7 @@ from skillkit_core.messages import (
 
 from ..turns import Fail, Gate, Hang, Reply
 from .adapter_case import AdapterCase, Scripting
+from .lacking import needs
 from .running import run
 
 __all__ = ["RequestChecks"]
@@ -94,6 +95,7 @@ class RequestChecks(AdapterCase):
         assert status == (429 if isinstance(turn, Fail) else 200)
         assert headers["x-conformance"] == "yes"
 
+    @needs("streaming")
     def test_on_response_comes_before_the_first_content(self, scripted: Scripting) -> None:
         """Latency is measured there: the body is still held back when it is called."""
         self.received(scripted)
@@ -107,6 +109,7 @@ class RequestChecks(AdapterCase):
         assert seen == [200]
         assert got.message.text == "ok"
 
+    @needs("tools")
     def test_tools_go_out_sorted_and_with_their_schemas(self, scripted: Scripting) -> None:
         """I16: the same set is the same bytes."""
         received = self.received(scripted)
@@ -126,15 +129,25 @@ class RequestChecks(AdapterCase):
         assert not received[-1].body.get("tools")
         assert "tools" not in received[-1].body
 
-    def test_the_conversation_arrives(self, scripted: Scripting, stream: bool) -> None:
-        """System prompt, texts, calls and results, in order; the strict server finds it legal."""
+    def test_the_conversation_arrives(self, scripted: Scripting, stream: bool, lacking: Set[str]) -> None:
+        """System prompt, texts, calls and results, in order; the strict server finds it legal.
+
+        Where the wire has no tools, what they were asked and what they said goes along as text.
+        """
         received = self.received(scripted)
         request = self.request(*history(), tools=self.tools, system="Be brief.", stream=stream)
         assert self.answer(scripted, Reply(text="ok"), request).error is None
         assert received[-1].stream is stream
         assert received[-1].model == self.model.id
-        said = [(i.kind, i.text or i.name) for i in received[-1].items]
-        assert said == [
+        items = received[-1].items
+        if "tools" in lacking:
+            assert {i.kind for i in items} == {"system", "user", "assistant"}
+            told = re.compile(
+                "Be brief.*How is.*I look.*weather.*Bern.*clock.*cold 🌨.*no clock.*And tomorrow", re.DOTALL
+            )
+            assert told.search("\n".join(i.text for i in items)), items
+            return
+        assert [(i.kind, i.text or i.name) for i in items] == [
             ("system", "Be brief."),
             ("user", "How is the weather?"),
             ("assistant", "I look it up."),
@@ -145,6 +158,7 @@ class RequestChecks(AdapterCase):
             ("user", "And tomorrow?"),
         ]
 
+    @needs("tools")
     def test_ids_of_another_provider_are_made_legal(self, scripted: Scripting) -> None:
         """Spec, section 11: 450 characters with bars; call and result still agree."""
         received = self.received(scripted)
@@ -154,6 +168,7 @@ class RequestChecks(AdapterCase):
         ids = {kind: [i.call_id for i in received[-1].items if i.kind == kind] for kind in ("call", "result")}
         assert ids["call"] == ids["result"]
 
+    @needs("tools")
     def test_a_call_without_a_name_goes_back_as_the_wire_takes_it(self, scripted: Scripting) -> None:
         """The model left the name out, the loop answered with an error; both stay in the conversation."""
         received = self.received(scripted)
@@ -183,7 +198,7 @@ class RequestChecks(AdapterCase):
         assert "cmVkYWN0ZWQ=" not in raw
 
     def test_lone_surrogates_and_empty_texts_do_not_break_the_request(self, scripted: Scripting) -> None:
-        """Edge case 20: a tool's output may hold anything."""
+        """Edge case 20: what people paste, and a tool's output, may hold anything."""
         received = self.received(scripted)
         messages = (
             UserMessage(content=blocks_of("x\ud800y")),
@@ -199,6 +214,7 @@ class RequestChecks(AdapterCase):
         """I6."""
         assert list(self._validated(scripted, history())) == []
 
+    @needs("tools")
     def test_validate_names_a_call_without_a_result(self, scripted: Scripting) -> None:
         """I1, in one line."""
         question, calls, *_ = history()

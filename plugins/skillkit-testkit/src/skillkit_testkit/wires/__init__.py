@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from ..decoder import Item, OfferedTool, RequestDecoder, calls_problem, text_of
 from .anthropic import AnthropicMessages
-from .base import Answer, Wire, WireEvent, sse
+from .base import Answer, Wire, WireEvent, line, sse
 from .chat import OpenAIChat
 from .responses import OpenAIResponses
 
 __all__ = [
-    "WIRES", "Answer", "Item", "OfferedTool", "RequestDecoder", "Wire", "WireEvent", "calls_problem", "sse", "text_of",
+    "WIRES", "Answer", "Item", "OfferedTool", "RequestDecoder", "Wire", "WireEvent", "calls_problem", "line",
+    "sse", "text_of",
 ]  # fmt: skip
 
 WIRES: tuple[Wire, ...] = (AnthropicMessages(), OpenAIChat(), OpenAIResponses())

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..decoder import RequestDecoder
 from ..turns import Call, Fail, Reply
 
-__all__ = ["CREATED", "Answer", "Wire", "WireEvent", "openai_error", "sse"]
+__all__ = ["CREATED", "Answer", "Wire", "WireEvent", "line", "openai_error", "sse"]
 
 CREATED = 1_750_000_000  # fixed, so that the same script gives the same bytes
 
 
 @dataclass(frozen=True, slots=True)
 class WireEvent:
-    """One server-sent event; ``delta`` marks a piece of content (text, thinking, arguments)."""
+    """One event of a stream as it is sent; ``delta`` marks a piece of content (text, thinking, arguments)."""
 
     data: bytes
     delta: bool = False
@@ -69,7 +69,7 @@ class Wire(RequestDecoder):
         """The answer as one JSON object."""
 
     @abstractmethod
-    def events(self, answer: Answer) -> list[WireEvent]:
+    def events(self, answer: Answer) -> Iterable[WireEvent]:
         """The answer as a stream, its end marker included."""
 
     @abstractmethod
@@ -77,7 +77,7 @@ class Wire(RequestDecoder):
         """The body of an error answer."""
 
     @abstractmethod
-    def error_events(self, fail: Fail, answer: Answer) -> list[WireEvent]:
+    def error_events(self, fail: Fail, answer: Answer) -> Iterable[WireEvent]:
         """The events that end a stream with an error."""
 
 
@@ -86,6 +86,11 @@ def sse(data: Any, event: str = "", *, delta: bool = False) -> WireEvent:
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     name = f"event: {event}\n" if event else ""
     return WireEvent(f"{name}data: {text}\n\n".encode(), delta)
+
+
+def line(data: Any, *, delta: bool = False) -> WireEvent:
+    """One line of a stream in lines of JSON."""
+    return WireEvent(json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode() + b"\n", delta)
 
 
 ERROR: dict[int, tuple[str, str | None]] = {

@@ -13,12 +13,13 @@ from .failures import (
     require_url,
     shown,
 )
-from .sse import MOST_BYTES, SSEDecoder, too_long
+from .sse import MOST_BYTES, LineDecoder, SSEDecoder, too_long
 from .watch import Interrupted, Watch
 
 __all__ = [
     "MOST_BYTES",
     "Interrupted",
+    "LineDecoder",
     "Origin",
     "SSEDecoder",
     "Watch",

@@ -1,10 +1,10 @@
-"""Server-sent events: bytes in, (event name, data) pairs out, in whatever pieces the network delivers them."""
+"""Streams in frames: bytes in, server-sent events or lines out, in whatever pieces the network delivers them."""
 
 from __future__ import annotations
 
 from skillkit_core.errors import ErrorKind, ProviderError
 
-__all__ = ["MOST_BYTES", "SSEDecoder", "too_long"]
+__all__ = ["MOST_BYTES", "LineDecoder", "SSEDecoder", "too_long"]
 
 MOST_BYTES = 64 * 1024 * 1024
 """The most bytes of one event, and of one answer that is no stream: far beyond any image or document that a model makes."""
@@ -120,6 +120,49 @@ class SSEDecoder:
             self._data.append(value)
         elif name == b"event":
             self._event = value.decode("utf-8", "replace")
+
+
+class LineDecoder:
+    r"""Incremental decoder of lines of JSON (NDJSON); linear in the bytes, whatever the size of the pieces.
+
+    ``feed(data)`` returns the lines that became complete, without the blank ones; lines may end in LF or CRLF. ``close()``
+    returns a last line that the server did not end.
+
+    Args:
+        most: bytes that a line may have. ``feed`` raises :class:`~skillkit_core.errors.ProviderError` of kind ``protocol`` for a
+            line that has no end after so many.
+
+    Example:
+        >>> decoder = LineDecoder()
+        >>> decoder.feed(b'{"a": 1}\n{"b"'), decoder.feed(b': 2}\n')
+        ([b'{"a": 1}'], [b'{"b": 2}'])
+    """
+
+    __slots__ = ("_held", "_most", "_pending")
+
+    def __init__(self, most: int = MOST_BYTES) -> None:
+        self._most = most
+        self._held = 0
+        self._pending: list[bytes] = []
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the lines that ``data`` completes."""
+        *lines, rest = data.split(b"\n")
+        if lines:
+            lines[0] = b"".join([*self._pending, lines[0]])
+            self._pending, self._held = [], 0
+        if rest:
+            self._pending.append(rest)
+            self._held += len(rest)
+        if self._held > self._most:
+            self._pending = []
+            raise too_long("a line", self._most)
+        return [line for line in map(bytes.strip, lines) if line]
+
+    def close(self) -> list[bytes]:
+        """Return a last line without its end."""
+        line, self._pending = b"".join(self._pending).strip(), []
+        return [line] if line else []
 
 
 def too_long(what: str, most: int) -> ProviderError:
