@@ -2,7 +2,8 @@
 
 The blocks of a page share a directory and an empty home; its Python blocks share a namespace. ``<!-- no-run: reason -->`` on
 the line before a block leaves it out, ``<!-- file: path -->`` writes it to a file, ``<!-- output -->`` compares it with what
-the block before printed (``...`` stands for anything in a line, alone for any lines).
+the block before printed (``...`` stands for anything in a line, alone for any lines). ``<!-- uses: page -->`` writes the files
+of another page first.
 """
 
 import contextlib
@@ -20,7 +21,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from markdown_blocks import ROOT, Block, blocks, pages
+from markdown_blocks import ROOT, Block, blocks, pages, used
 
 from skillkit_core import Host, SkillSource
 from skillkit_core.host.discovery import scan
@@ -165,6 +166,10 @@ def run(skillkit_home, skillkit_cli, monkeypatch):
 
 @pytest.mark.parametrize("page", [pytest.param(p, id=str(p.relative_to(ROOT))) for p in pages() if runnable(p)])
 def test_the_examples_of_the_page_run(page, run):
+    for name, text in used(page).items():
+        path = Path.cwd() / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
     for block in runnable(page):
         try:
             run(block)

@@ -1,4 +1,4 @@
-"""The provider of docs/how-to/write-a-provider.md keeps what an adapter owes: the testkit's suite runs on the page's code."""
+"""The providers of docs/how-to/write-a-provider.md keep what an adapter owes, and are small."""
 
 import asyncio
 import sys
@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 from markdown_blocks import ROOT, files
-from skillkit_testkit import Reply
+from skillkit_testkit import Fail, Reply
 from skillkit_testkit.conformance import AdapterConformance
 
 from skillkit_core.contracts.adapter import LLMRequest
@@ -121,3 +121,30 @@ def test_a_silent_wire_is_left_when_the_run_is_aborted_and_the_error_says_where(
     first, last = asyncio.run(ask())
     assert (first.type, last.type, last.error.kind) == ("text_start", "error", ErrorKind.aborted)
     assert str(last.error) == "echo (echo.invalid): no answer: aborted"
+
+
+@pytest.mark.parametrize(
+    ("path", "most"), [("skillkit-acme/skillkit_acme.py", 40), ("skillkit-oracle/skillkit_oracle.py", 90)]
+)
+def test_a_provider_of_the_page_is_small(path, most):
+    assert len(files(PAGE)[path].splitlines()) < most
+
+
+def test_the_small_provider_answers_the_command_line(skillkit_cli, install_plugin, llm_server, tmp_path, monkeypatch):
+    """Installed as a plugin, asked by the real command over a real connection; then the server refuses the key."""
+    for path, text in files(PAGE).items():
+        if path.endswith(("skillkit_acme.py", "test_acme.py")):
+            (tmp_path / path.rpartition("/")[2]).write_text(text, encoding="utf-8")
+    install_plugin("acme", tmp_path / "skillkit_acme.py")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    from test_acme import AcmeWire
+
+    llm_server.wires["/say"] = AcmeWire()
+    llm_server.script(Reply(text="Hello from acme."), Fail(401, message="who is a-key-of-acme?"))
+    env = {"ACME_BASE_URL": llm_server.url, "ACME_API_KEY": "a-key-of-acme"}
+    said = skillkit_cli("run", "--provider", "acme", "--json", "hello", env=env)
+    assert said.ok().json["answer"] == "Hello from acme."
+    assert (llm_server.last.model, llm_server.last.user_text) == ("acme-1", "hello")
+    refused = skillkit_cli("run", "--provider", "acme", "hello", env=env)
+    assert refused.exit_code == 1
+    assert "who is ***?; check ACME_API_KEY" in " ".join(refused.stderr.split())

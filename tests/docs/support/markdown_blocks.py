@@ -6,6 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 FENCE = re.compile(r"^(?P<indent> *)(?P<fence>```+|~~~+)(?P<language>[\w+-]*)\s*$")
+USES = re.compile(r"^<!-- uses: (\S+) -->$", re.M)
 MARK = re.compile(r"^ *<!-- (?P<name>no-run|file|output|check)(?:: *(?P<value>.*?))? -->\s*$")
 
 
@@ -63,6 +64,12 @@ def blocks(page: Path) -> list[Block]:
         )  # fmt: skip
         i += 1
     return out
+
+
+def used(page: Path) -> dict[str, str]:
+    """The files of the pages that ``<!-- uses: page -->`` names: they are there before the first block runs."""
+    names = USES.findall(page.read_text(encoding="utf-8"))
+    return {path: text for name in names for path, text in files(page.parent / name).items()}
 
 
 def _marks(lines: list[str], start: int) -> dict[str, str]:

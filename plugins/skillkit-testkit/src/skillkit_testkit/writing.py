@@ -47,7 +47,7 @@ def plan(wire: Wire, answer: Answer, failing: Fail | None = None) -> Plan:
     reply = answer.reply
     events = list(wire.events(answer))
     if failing is not None:
-        events = events[: after_deltas(events, failing.after_deltas)] + [*wire.error_events(failing, answer)]
+        events = [*events[: after_deltas(events, failing.after_deltas)], *wire.error_events(failing, answer)]
     gate = reply.gate
     split = after_deltas(events, gate.after_deltas) if gate is not None and gate.after_deltas is not None else 0
     return Plan(events[:split], events[split:], gate, reply.framing, dict(reply.headers), wire.content_type)
