@@ -143,6 +143,7 @@ def _of_exception(error: Exception, origin: Origin, too_long: Callable[[], bool]
     import aiohttp
     import anthropic
     import httpx2
+    from skillkit_transport import plain_cause
 
     if isinstance(error, anthropic.APIStatusError):
         answer = error.response
@@ -157,7 +158,7 @@ def _of_exception(error: Exception, origin: Origin, too_long: Callable[[], bool]
         hint = "check base_url, and the proxy in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
         return ProviderError(f"no request can go there: {cause}", kind=ErrorKind.invalid_request, hint=hint)
     if isinstance(cause, (httpx2.TransportError, anthropic.APIConnectionError, aiohttp.ClientError, OSError)):
-        return origin.lost(_plain(cause), proxy_status=refused)
+        return origin.lost(plain_cause(cause), proxy_status=refused)
     if isinstance(cause, httpx2.DecodingError):
         return ProviderError(f"the answer cannot be decoded: {cause}", kind=ErrorKind.protocol, hint="try again")
     if isinstance(cause, ValueError):
@@ -166,23 +167,6 @@ def _of_exception(error: Exception, origin: Origin, too_long: Callable[[], bool]
             f"the request cannot be sent: {str(cause).rstrip('.')}", kind=ErrorKind.invalid_request, hint=hint
         )
     return ProviderError(f"{type(cause).__name__}: {cause}")
-
-
-def _plain(error: BaseException) -> BaseException:
-    """The standard library's word for a failure of the transport that has one: an answer cut short, or that is no HTTP."""
-    import asyncio
-    import http.client
-
-    import aiohttp
-
-    for one in (error, error.__cause__):
-        if isinstance(one, aiohttp.ClientPayloadError):
-            return asyncio.IncompleteReadError(b"", None)
-        if isinstance(one, aiohttp.ServerDisconnectedError):
-            return ConnectionResetError()
-        if isinstance(one, aiohttp.ClientResponseError) and not isinstance(one, aiohttp.ClientHttpProxyError):
-            return http.client.HTTPException(one.message.partition("\n")[0].partition(": b'")[0].rstrip(":"))
-    return error
 
 
 def _content(answer: Any) -> bytes:

@@ -69,6 +69,7 @@ class Failures:
         import aiohttp
         import httpx2
         import openai
+        from skillkit_transport import plain_cause
 
         cause = error.__cause__ if isinstance(error, openai.APIConnectionError) and error.__cause__ else error
         beneath = (cause, cause.__cause__)
@@ -80,7 +81,7 @@ class Failures:
             hint = "check base_url, and the proxy in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
             found = ProviderError(f"no request can go there: {cause}", kind=ErrorKind.invalid_request, hint=hint)
         elif isinstance(cause, (httpx2.TransportError, openai.APIConnectionError, aiohttp.ClientError, OSError)):
-            found = self.origin.lost(_plain(cause), proxy_status=refused)
+            found = self.origin.lost(plain_cause(cause), proxy_status=refused)
         elif isinstance(cause, httpx2.HTTPError):
             found = ProviderError(f"the answer cannot be read: {cause}", kind=ErrorKind.protocol, hint="try again")
         elif isinstance(cause, ValueError):
@@ -105,23 +106,6 @@ def _refusal(error: BaseException | None) -> httpx2.Response | None:
             return error.response
         error = error.__context__
     return None
-
-
-def _plain(error: BaseException) -> BaseException:
-    """The standard library's word for a failure of the transport that has one: an answer cut short, or that is no HTTP."""
-    import asyncio
-    import http.client
-
-    import aiohttp
-
-    for one in (error, error.__cause__):
-        if isinstance(one, aiohttp.ClientPayloadError):
-            return asyncio.IncompleteReadError(b"", None)
-        if isinstance(one, aiohttp.ServerDisconnectedError):
-            return ConnectionResetError()
-        if isinstance(one, aiohttp.ClientResponseError) and not isinstance(one, aiohttp.ClientHttpProxyError):
-            return http.client.HTTPException(one.message.partition("\n")[0].partition(": b'")[0].rstrip(":"))
-    return error
 
 
 def _content(answer: httpx2.Response) -> bytes:

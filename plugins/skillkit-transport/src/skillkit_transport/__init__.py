@@ -28,12 +28,14 @@ if TYPE_CHECKING:
         too_long as too_long,
     )
     from .jsontext import clean_text as clean_text, decode as decode, dumps as dumps, encode as encode
+    from .sockets import plain_cause as plain_cause
     from .transport import SDKTransport as SDKTransport
 
 __all__ = [
     "MOST_BYTES", "AnswerWriter", "Body", "HTTPAdapter", "Interrupted", "LineDecoder", "Origin", "PlainMessage",
     "SDKTransport", "SSEDecoder", "Watch", "advice", "body_in_words", "classify_status", "clean_text", "decode", "dumps",
-    "encode", "exceeds_window", "open_calls", "parse_retry_after", "plain_history", "require_url", "too_long", "value_at",
+    "encode", "exceeds_window", "open_calls", "parse_retry_after", "plain_cause", "plain_history",
+    "require_url", "too_long", "value_at",
 ]  # fmt: skip
 
 _HOMES = {
@@ -42,6 +44,7 @@ _HOMES = {
     **dict.fromkeys(("PlainMessage", "open_calls", "plain_history"), "history"),
     "Body": "body",
     "SDKTransport": "transport",
+    "plain_cause": "sockets",
     **dict.fromkeys(("clean_text", "decode", "dumps", "encode"), "jsontext"),
 }
 

@@ -239,7 +239,7 @@ class HTTPAdapter(LLMAdapter):
         """
         import aiohttp
 
-        from .sockets import plain
+        from .sockets import plain_cause
 
         try:
             return await work
@@ -247,7 +247,7 @@ class HTTPAdapter(LLMAdapter):
             raise ProviderError(f"no request can go there: {error}", kind=ErrorKind.invalid_request) from error
         except (aiohttp.ClientError, OSError) as error:
             proxy = error.status if isinstance(error, aiohttp.ClientHttpProxyError) else None
-            raise self.origin.lost(plain(error), proxy_status=proxy) from error
+            raise self.origin.lost(plain_cause(error), proxy_status=proxy) from error
         except ValueError as error:
             raise ProviderError(
                 f"the request cannot be sent: {error}", kind=ErrorKind.invalid_request, hint="check headers"

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 
-__all__ = ["MOST_OF_ERROR", "Sessions", "plain", "session"]
+__all__ = ["MOST_OF_ERROR", "Sessions", "plain_cause", "session"]
 
 T = TypeVar("T")
 
@@ -90,7 +90,7 @@ def _forget(one: aiohttp.ClientSession) -> None:
     one.detach()
 
 
-def plain(error: BaseException) -> BaseException:
+def plain_cause(error: BaseException) -> BaseException:
     """Return the standard library's word for a failure of aiohttp that has one: an answer cut short, or that is no HTTP."""
     for one in (error, error.__cause__):
         if isinstance(one, aiohttp.ClientPayloadError):
