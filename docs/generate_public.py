@@ -26,7 +26,7 @@ INTRODUCTION = """\
 
 What plugins and applications import: the names of `skillkit_core`, and what the modules below define without an underscore in
 front. Everything else of the core may change with any version. Of another plugin the names in `__all__` of its root package
-are public.
+are public. [Contracts and values](contracts.md) has those that plugins work with, field by field.
 
 """
 

@@ -46,7 +46,7 @@ class Provider(NamedTuple):
         api_key_env: variables that may hold the key, of which the first that is set counts; empty: no key is needed.
         default_model: model that is used when only the provider is named.
         headers: headers of every request.
-        options: arguments of the adapter's constructor.
+        options: arguments of the adapter's constructor. description: one line for people.
         rank: order of the providers that a bare ``skillkit run`` may use when they have a key, lowest first; ``None``: never.
         generic: this provider takes any endpoint that speaks its api, and a bare ``--base-url`` means this provider.
         api_aliases: other name of a wire protocol to its name, for every provider that speaks the protocol.

@@ -34,7 +34,15 @@ class Outcome(StrEnum):
 
 
 class StopReason(StrEnum):
-    """The reason why an assistant message ended. ``AssistantMessage.raw_stop_reason`` keeps the provider's own word."""
+    """The reason why an assistant message ended. ``AssistantMessage.raw_stop_reason`` keeps the provider's own word.
+
+    Attributes:
+        stop: the answer is whole. tool_calls: it is whole, and calls tools.
+        length: it reached a limit of tokens; its last call is not run.
+        refusal: the model, or a filter of the provider, declines.
+        pause: the server wants to be asked again with what it said.
+        aborted: the run was aborted in the middle of it. error: it failed; ``AssistantMessage.error`` says why.
+    """
 
     stop = "stop"
     tool_calls = "tool_calls"
@@ -80,6 +88,7 @@ class TextBlock:
     """Text.
 
     Attributes:
+        text: never empty in what a model is sent.
         citations: the provider's own objects, kept as they came.
         provider_data: further fields of the provider's own item, for replay to the same target only.
     """
@@ -202,7 +211,11 @@ def blocks_of(content: str | Iterable[Block]) -> tuple[Block, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentMessage:
-    """A message of a conversation, also one that a model never sees (see :class:`CustomMessage`)."""
+    """A message of a conversation, also one that a model never sees (see :class:`CustomMessage`).
+
+    Attributes:
+        content: blocks; a text becomes one block. ts: seconds since the epoch.
+    """
 
     role: ClassVar[str] = ""
     content: tuple[Block, ...] = ()

@@ -110,10 +110,13 @@ class LLMAdapter(ABC):
     Implement :meth:`stream`; the rest has defaults. An adapter classifies errors and never retries, because the loop retries.
     One adapter serves many sessions at the same time and keeps nothing per session outside ``request.scratch``. The host
     makes it as ``Adapter(host, *, provider=, base_url=None, api_key=None, headers=None, **options)``.
+
+    Attributes:
+        api: name of the wire protocol. provider: name of the provider, as people write it.
+        progressive: the model calls a tool to learn of more tools. Where not, all tools are offered at once.
     """
 
     api: ClassVar[str] = ""
-    # Whether the model calls a tool to learn of more tools. Where not, all tools are offered at once.
     progressive: ClassVar[bool] = True
     provider: str = ""
 

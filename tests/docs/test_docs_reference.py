@@ -37,6 +37,19 @@ def test_the_page_of_public_names_is_what_the_code_says():
     assert public.PAGE.read_text(encoding="utf-8") == public.page(), "run 'python docs/generate_public.py'"
 
 
+def test_the_page_of_contracts_is_what_the_code_says_and_leaves_no_field_without_words():
+    contracts = script("generate_contracts")
+    text = contracts.PAGE.read_text(encoding="utf-8")
+    assert text == contracts.page(), "run 'python docs/generate_contracts.py'"
+    rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in text.splitlines() if line.startswith("| `")]
+    assert len(rows) > 150
+    assert [row for row in rows if len(row) == 4 and not row[3].strip()] == []
+    for name in ("ThinkingBlock", "StopReason", "ToolContext", "Tool", "SessionStore", "SessionHandle", "Command"):
+        assert f"### `{name}`" in text
+    for name in ("TokenEstimator", "ContextProvider", "CliState", "LLMAdapter", "SkillRuntime", "UserInterface"):
+        assert f"### `{name}`" in text
+
+
 def test_the_pages_are_what_the_code_says(generator):
     for path, text in generator.pages().items():
         assert path.read_text(encoding="utf-8") == text, (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from skillkit_core.errors import ErrorKind, ProviderError
 
@@ -14,14 +14,36 @@ from .jsontext import decode
 if TYPE_CHECKING:
     import aiohttp
 
-    from .adapter import HTTPAdapter
     from .answer import AnswerWriter
+    from .http import Origin
 
 __all__ = ["Reading"]
+
+T = TypeVar("T")
 
 _PIECE = 32_768  # bytes
 _HEAD = 4_096  # bytes that are kept of an answer until it turns out to be one
 _DRAIN = 0.05  # seconds from the end of the answer to that of the body, after which the connection can be used again
+
+
+class Wire(Protocol):
+    """What a reading asks of its adapter."""
+
+    api: ClassVar[str]
+    framing: ClassVar[Any]
+    origin: Origin
+
+    def read(self, event: dict[str, Any], out: AnswerWriter) -> None:
+        """Write what one event says."""
+
+    def whole(self, body: dict[str, Any], out: AnswerWriter) -> None:
+        """Write an answer that was not streamed."""
+
+    def refused(self, body: Any) -> ProviderError:
+        """Return the error that a server reports."""
+
+    async def reached(self, work: Awaitable[T]) -> T:
+        """Return what ``work`` brings over the connection."""
 
 
 class Reading:
@@ -36,9 +58,7 @@ class Reading:
         idle: seconds of silence that are too long from then on.
     """
 
-    def __init__(
-        self, adapter: HTTPAdapter, response: aiohttp.ClientResponse, watch: Watch, idle: float | None
-    ) -> None:
+    def __init__(self, adapter: Wire, response: aiohttp.ClientResponse, watch: Watch, idle: float | None) -> None:
         self._adapter = adapter
         self._response = response
         self._watch = watch
