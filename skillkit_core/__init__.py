@@ -56,7 +56,7 @@ if TYPE_CHECKING:  # the same names as in the table below, for type checkers and
     from .events.subscriptions import PHASES as PHASES, HandlerRecord as HandlerRecord
     from .events.types import *
     from .frozen import *
-    from .hookspecs.markers import Phase as Phase, hookimpl as hookimpl, hookspec as hookspec
+    from .hookspecs.markers import Phase as Phase, deprecated as deprecated, hookimpl as hookimpl, hookspec as hookspec
     from .host.adapters import AdapterRegistry as AdapterRegistry
     from .host.manager import Host as Host
     from .host.memory import MemorySession as MemorySession, MemoryStore as MemoryStore
@@ -118,7 +118,7 @@ events.types: AfterProviderResponseEvent AgentEndEvent AgentSettledEvent AgentSt
     SessionShutdownEvent SessionStartEvent SessionTreeEvent ToolCallEvent ToolExecutionEndEvent
     ToolExecutionStartEvent ToolExecutionUpdateEvent ToolResultEvent TurnEndEvent TurnStartEvent UsageEvent
 frozen: FrozenDict FrozenList freeze thaw
-hookspecs.markers: Phase hookimpl hookspec
+hookspecs.markers: Phase deprecated hookimpl hookspec
 host.adapters: AdapterRegistry
 host.manager: Host
 host.memory: MemorySession MemoryStore

@@ -38,10 +38,9 @@ class StopReason(StrEnum):
 
     Attributes:
         stop: the answer is whole. tool_calls: it is whole, and calls tools.
-        length: it reached a limit of tokens; its last call is not run.
-        refusal: the model, or a filter of the provider, declines.
-        pause: the server wants to be asked again with what it said.
-        aborted: the run was aborted in the middle of it. error: it failed; ``AssistantMessage.error`` says why.
+        length: it reached a limit of tokens; its last call is not run. refusal: the model, or a filter of the provider, declines.
+        pause: the server wants to be asked again with what it said. aborted: the run was aborted in the middle of it.
+        error: it failed; ``AssistantMessage.error`` says why.
     """
 
     stop = "stop"
@@ -88,8 +87,7 @@ class TextBlock:
     """Text.
 
     Attributes:
-        text: never empty in what a model is sent.
-        citations: the provider's own objects, kept as they came.
+        text: never empty in what a model is sent. citations: the provider's own objects, kept as they came.
         provider_data: further fields of the provider's own item, for replay to the same target only.
     """
 

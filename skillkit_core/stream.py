@@ -74,8 +74,7 @@ class StreamTable(Generic[A]):
 
     ``convert(event, acc)`` looks up the function for the event's ``type`` and returns ``(events, new accumulator)``: no events
     for intermediate state, one for a direct mapping, several where a provider's event holds several. An unknown type gives no
-    events, keeps the accumulator, and calls ``on_unknown(type)``. An event without a type is an error of kind ``protocol``,
-    unless there is an ``on_unknown``, which is told ``"None"``.
+    events, keeps the accumulator, and calls ``on_unknown(type)``. Without one, an event that has no type is a ``protocol`` error.
 
     Example:
         >>> table = StreamTable()
@@ -113,11 +112,7 @@ class StreamTable(Generic[A]):
         return frozenset(self._handlers)
 
     def convert(self, event: Any, acc: A) -> tuple[Iterable[StreamEvent], A]:
-        """Return the SkillKit events of one provider event, and the accumulator to pass with the next.
-
-        Raises:
-            ProviderError: the event has no ``key``, or another value than a text in it, and there is no ``on_unknown``.
-        """
+        """Return the SkillKit events of one provider event, and the accumulator to pass with the next."""
         # Nearly all events are dicts, and checking that costs a tenth of the other check.
         if type(event) is dict or isinstance(event, Mapping):
             kind = event.get(self._key)

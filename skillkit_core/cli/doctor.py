@@ -19,7 +19,7 @@ from ..program import as_typed, program
 from ..settings.config import odd_variables
 from .config import section_models
 from .output import echo, escaped, json_option, print_json, short_path, style, wrap
-from .plugins import unknown_plugins
+from .plugins import note_unresolved, unknown_plugins
 
 if TYPE_CHECKING:
     from ..host.manager import Host
@@ -34,6 +34,12 @@ def lock_state(plan: Plan) -> str:
     if wrong:
         raise SkillKitError("; ".join(one.message for one in wrong), where=path)
     return f"everything is as {path} has it"
+
+
+# Kinds whose items any run may use. Of the others it uses what the configuration names, which has checks of its own.
+RUN_KINDS = (
+    "tools", "runtimes", "compactors", "skill_loaders", "session_stores", "token_estimators", "context_providers",
+)  # fmt: skip
 
 
 def _checks(host: Host) -> list[dict[str, Any]]:
@@ -63,6 +69,7 @@ def _checks(host: Host) -> list[dict[str, Any]]:
 
     def loading() -> str:
         host.collect_all()
+        note_unresolved(host, RUN_KINDS)  # 'plugins doctor' imports the rest, too
         errors = [p for p in host.problems if p.severity == "error"]
         lost = [str(p) for p in host.plan.malformed if p in host.problems]  # 'plugins list' has no row for them
         if errors:

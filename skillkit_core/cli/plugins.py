@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -117,7 +118,7 @@ def info(state: Any, name: str, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def doctor(ctx: click.Context, as_json: bool) -> None:
-    """Load every plugin and report what is wrong.
+    """Load every plugin and what it names, and report what is wrong.
 
     Disabled plugins are left alone. The exit code is 1 if anything is wrong. With 'skillkit --debug' tracebacks follow.
     """
@@ -126,6 +127,8 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
     for unknown in unknown_plugins(host):
         host.note(unknown.name, str(unknown), stage="config")
     _note_unknown_tools(host)
+    note_unresolved(host, host.kinds)
+    _note_deprecated(host)
     errors = [p for p in host.problems if p.severity == "error"]
     if as_json:
         disabled = [d.name for d in host.decisions if not d.enabled]
@@ -151,6 +154,29 @@ def unknown_plugins(host: Host) -> Iterator[UnknownName]:
             yield unknown_plugin(name, known, origin, hint)
 
 
+def note_unresolved(host: Host, kinds: Iterable[str]) -> None:
+    """Report the import strings of items of these kinds that lead nowhere, for what uses them would fail."""
+    from ..descriptors import load_object
+    from ..host.loading import Failure, isolated  # like pluggy, which a list of plugins does without
+
+    named = [(e, k, t) for k in kinds for e in host.registry(k).entries() for t in _import_strings(e.item)]
+    for entry, kind, target in named:
+        try:
+            with isolated(entry.source or "", f"register_{kind}", **host.load().owner(entry.source or "")):
+                load_object(target)
+        except Failure as failure:
+            words = f"{entry.name!r} names {target!r}: {failure.diagnostic.message}"
+            host.report(failure.diagnostic._replace(message=words))
+
+
+def _import_strings(item: Any) -> Iterator[str]:
+    """Yield the texts of a descriptor's fields whose type says that they may name code."""
+    for name, kind in getattr(type(item), "__annotations__", {}).items():
+        if name == "target" or any(word in str(kind) for word in ("Callable", "type[", "ToolFunction")):
+            value = getattr(item, name, None)
+            yield from (t for t in (value.values() if isinstance(value, Mapping) else [value]) if isinstance(t, str))
+
+
 def _note_unknown_tools(host: Host) -> None:
     """Note handlers of tools that no plugin registers. Those of servers, of actions (``A__B``) and of sets come with an agent."""
     from ..hookspecs.markers import EXTRAS
@@ -167,6 +193,22 @@ def _note_unknown_tools(host: Host) -> None:
                 if name not in known and "__" not in name and not own:
                     hint = f"did you mean {close[0]!r}?" if close else "ignore this if the tool comes with an agent"
                     host.note(impl.plugin_name, f"no plugin registers the tool {name!r}", stage=hook, remedy=hint)
+
+
+def _note_deprecated(host: Host) -> None:
+    """Note the deprecated functions and classes that the modules of plugins hold, as far as they are imported."""
+    from ..host.loading import notices
+
+    for plugin in host.plugins.values():
+        root = str(getattr(plugin.plugin, "__name__", type(plugin.plugin).__module__)).partition(".")[0]
+        modules = [module for name, module in sorted(sys.modules.items()) if name.partition(".")[0] == root]
+        held = ((module, value) for module in modules for value in list(vars(module).values()))
+        told: dict[str, str] = {}
+        for module, value in held:
+            if str(getattr(value, "__module__", root)).partition(".")[0] != root:
+                told |= {words: f"{module.__name__} uses {words}" for argument, words in notices(value) if not argument}
+        for words in told.values():
+            host.note(plugin.name, words, stage="import")
 
 
 def report(host: Host, tracebacks: bool) -> None:

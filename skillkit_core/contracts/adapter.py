@@ -112,8 +112,7 @@ class LLMAdapter(ABC):
     makes it as ``Adapter(host, *, provider=, base_url=None, api_key=None, headers=None, **options)``.
 
     Attributes:
-        api: name of the wire protocol. provider: name of the provider, as people write it.
-        progressive: the model calls a tool to learn of more tools. Where not, all tools are offered at once.
+        api: the wire protocol. provider: its name. progressive: the model learns of more tools by a tool, else all are offered.
     """
 
     api: ClassVar[str] = ""

@@ -9,6 +9,7 @@ from pluggy import HookimplMarker, HookspecMarker
 
 PROJECT: Final = "skillkit"
 EXTRAS: Final = "skillkit_extras"
+DEPRECATED: Final = "skillkit_deprecated"  # marks of ``deprecated``
 Phase: TypeAlias = Literal["rewrite", "first", "normal", "last", "guard"]
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -67,3 +68,19 @@ def hookimpl(
         return marked
 
     return mark if function is None else mark(function)
+
+
+def deprecated(since: str, use: str, argument: str | None = None) -> Callable[[T], T]:
+    """Mark a hookspec (below ``@hookspec``), one ``argument`` of it, or a public function or class as deprecated: it still works.
+
+    A plugin that implements the hook, takes the argument or imports the name is warned of once, by name, in ``skillkit plugins
+    doctor``: ``since`` is the version that deprecated it, ``use`` says what to use instead.
+    """
+
+    def mark(thing: Any) -> Any:
+        named = f"argument {argument!r} of " if argument else ""
+        words = f"{named}{thing.__name__}, deprecated since {since}: use {use}"
+        setattr(thing, DEPRECATED, [*vars(thing).get(DEPRECATED, ()), (argument, words)])
+        return thing
+
+    return mark

@@ -16,7 +16,7 @@ from ..settings.config import masked
 from ..settings.documents import read_document
 from ..settings.trust import PROJECT_CONFIG
 from .hooks import new_hooks
-from .loading import Failure, check_hooks, isolated, must_be_plain, refuse_async, refuse_awaitable
+from .loading import Failure, check_hooks, isolated, must_be_plain, notices, refuse_async, refuse_awaitable
 from .probe import called
 
 if TYPE_CHECKING:
@@ -219,6 +219,10 @@ class Plugins:
             self._report(failure.diagnostic)
             return False
         loaded.hooks = tuple(sorted({c.name for c, impl in implemented if not self._drop_async(loaded, c, impl)}))
+        for caller, impl in implemented:
+            for argument, words in notices(caller.spec.function) if caller.spec is not None else ():
+                if argument is None or argument in impl.argnames:
+                    self._report(Diagnostic(name, caller.name, words, **loaded.owner, severity="warning"))
         return True
 
     def _drop_async(self, loaded: LoadedPlugin, caller: Any, impl: Any) -> bool:

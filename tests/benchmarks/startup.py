@@ -30,7 +30,7 @@ BUDGETS = [
     (["plugins", "list"], 6.0, 130),
     (["skills", "list"], 8.0, 256),
     (["sessions", "list"], 10.0, 335),
-    (["doctor"], 10.0, 510),
+    (["doctor"], 12.0, 575),
     (["run", "--no-session", "what is 15% of 80"], 18.0, 468),
 ]
 # The first turn of a program, beside the same turn with the bare SDK: the goal is to cost no more.

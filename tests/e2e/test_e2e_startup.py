@@ -38,7 +38,7 @@ def test_a_listing_imports_few_modules_and_nothing_heavy(skillkit_home, argv, mo
     [
         (["run", "--no-session", "what is 15% of 80"], 468, HEAVY | {"yaml"}),
         (["sessions", "list"], 335, HEAVY | {"yaml"}),
-        (["doctor"], 510, {*HEAVY, "yaml"} - {"pydantic"}),
+        (["doctor"], 575, {*HEAVY, "yaml"} - {"pydantic"}),
     ],
     ids=["run", "sessions list", "doctor"],
 )

@@ -122,7 +122,7 @@ def test_doctor_names_the_keywords_of_a_tool_that_nobody_checks(site: Any) -> No
     site.plugin(
         "lax",
         "from skillkit_core.tools import Tool\n@hookimpl\ndef register_tools(register):\n"
-        "    register(Tool('act', 'acts', 'm:f', {'type': 'object', 'unevaluatedProperties': False}))",
+        "    register(Tool('act', 'acts', 'json:dumps', {'type': 'object', 'unevaluatedProperties': False}))",
     )
     done = site.run("plugins", "doctor", "--json")
     assert done.code == 0
