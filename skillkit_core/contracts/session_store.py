@@ -52,7 +52,7 @@ class SessionEntry:
         parent_id: the entry that this entry follows; ``None`` for the root.
         type: one of ``ENTRY_TYPES``. A session with other types, or of a newer format, opens read-only (:func:`foreign_to`).
         ts: seconds since the epoch.
-        data: the rest of the entry, JSON values only.
+        data: the rest of the entry, JSON values only, in any mapping: ``dict(entry.data)`` is one that JSON takes.
     """
 
     seq: int

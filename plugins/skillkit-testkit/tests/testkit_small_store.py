@@ -33,7 +33,7 @@ class Handle(SessionHandle):
         if not (path.exists() and os.path.samestat(path.stat(), self._file)):
             raise SessionError("the file of the session was taken away", where=self.location)
         with path.open("a") as file:
-            file.write(json.dumps(asdict(entry)) + "\n")
+            file.write(json.dumps(asdict(entry), default=dict) + "\n")
             file.flush()
             if sync:
                 os.fsync(file.fileno())

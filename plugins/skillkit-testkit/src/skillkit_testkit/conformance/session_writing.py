@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 
 from skillkit_core.contracts.session_store import SESSION_VERSION, SessionEntry, SessionHeader, SessionStore
 from skillkit_core.errors import SessionError, SessionLocked
+from skillkit_core.frozen import freeze
 
 from .session_case import StoreCase, entry, said
 
@@ -66,8 +67,34 @@ def calls_of(work: Callable[[], None]) -> int:
     return count
 
 
+class MadeAnew(Mapping[str, Any]):
+    """Data of an entry as the core gives that of messages: a mapping, and no dict."""
+
+    def __getitem__(self, key: str) -> Any:
+        return freeze(DATA)[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(DATA)
+
+    def __len__(self) -> int:
+        return len(DATA)
+
+
 class WritingChecks(StoreCase):
     """What becomes of what is written."""
+
+    def test_the_data_of_an_entry_may_be_any_mapping(self, make_store: Callable[[], SessionStore]) -> None:
+        """That of a message is made from the message when somebody reads it."""
+
+        async def body(store: SessionStore) -> None:
+            handle = await store.create(SessionHeader("mappings", 1000.0))
+            await handle.append(SessionEntry(1, "e1", None, "custom", 1001.0, MadeAnew()), sync=True)
+            await handle.close()
+            reader = await store.open("mappings", read_only=True)
+            assert reader.entries()[0].data == DATA
+            await reader.close()
+
+        self.within(make_store, body)
 
     def test_a_new_session_exists_before_its_first_entry(self, make_store: Callable[[], SessionStore]) -> None:
         """Spec, section 13: a crash must not lose the session."""
