@@ -73,7 +73,7 @@ class SkillRuntime(ABC):
         """Run ``command``, and wait for the command and every process that it started.
 
         Args:
-            command: a string for the shell, or an argv that no shell ever sees.
+            command: a string for a POSIX shell, or an argv that no shell ever sees. A runtime without a shell refuses strings.
             cwd: directory of the command; default: the current directory.
             env: the complete environment; ``None``: the runtime's small allow-list, never the host's environment.
             timeout: seconds after which the whole process tree is ended.
@@ -84,5 +84,5 @@ class SkillRuntime(ABC):
             max_output: characters of each stream that the result keeps.
 
         Raises:
-            ToolError: the command cannot be started (not found, not executable, no such directory).
+            ToolError: the command cannot be started (not found, not executable, no such directory, no shell for a string).
         """

@@ -138,6 +138,22 @@ class TestSmallRuntime(RuntimeConformance):
         return SmallRuntime()
 
 
+class TestARuntimeWithoutAShell(RuntimeConformance):
+    """It starts programs and refuses strings; every other check holds."""
+
+    shell = False
+
+    @pytest.fixture
+    def runtime(self) -> SkillRuntime:
+        class Programs(SmallRuntime):
+            async def execute(self, command: Any, *args: Any, **options: Any) -> ExecutionResult:
+                if isinstance(command, str):
+                    raise ToolError("no shell")
+                return await super().execute(command, *args, **options)
+
+        return Programs()
+
+
 class KeepHalf(Compactor):
     """Summarises what lies before the first legal cut behind the middle."""
 

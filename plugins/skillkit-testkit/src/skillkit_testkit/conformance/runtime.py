@@ -22,6 +22,7 @@ from .running import run
 __all__ = ["RuntimeConformance"]
 
 _SHELL_OWN = {"LC_CTYPE", "PWD", "OLDPWD", "SHLVL", "_", "__CF_USER_TEXT_ENCODING"}
+_BOTH = "import sys; print('out'); print('err', file=sys.stderr)"
 
 
 class RuntimeConformance:
@@ -29,9 +30,13 @@ class RuntimeConformance:
 
     Attributes:
         python: the Python that commands run; where the runtime's programs live elsewhere, give its path there.
+        shell: a command that is a string is run by a POSIX shell, which is what its callers write: the tool ``bash``, lines that
+            a person types, actions. A runtime without one (of programs alone, of another language) sets it to false, and refuses
+            strings; the check of the shell is skipped.
     """
 
     python: ClassVar[str] = sys.executable
+    shell: ClassVar[bool] = True
 
     @pytest.fixture
     def runtime(self) -> SkillRuntime:
@@ -64,13 +69,20 @@ class RuntimeConformance:
         assert result.ok
 
     def test_a_string_is_given_to_the_shell(self, runtime: SkillRuntime, tmp_path: Path) -> None:
-        """Pipes and lists work."""
+        """Pipes and lists work. Without a shell a string is refused: run in another language it is not what was meant."""
+        if not self.shell:
+            with pytest.raises(ToolError):
+                self.execute(runtime, "echo one > written", cwd=tmp_path)
+            assert not (tmp_path / "written").exists()
+            pytest.skip("the runtime has no shell, and refuses strings")
         result = self.execute(runtime, "echo one | tr a-z A-Z && echo two", cwd=tmp_path)
         assert result.stdout == "ONE\ntwo\n"
 
     def test_the_exit_code_is_handed_on(self, runtime: SkillRuntime, tmp_path: Path) -> None:
         """A failure is a result, not an exception."""
-        result = self.execute(runtime, "echo bad >&2; exit 3", cwd=tmp_path)
+        result = self.execute(
+            runtime, self.script("import sys; print('bad', file=sys.stderr); sys.exit(3)"), cwd=tmp_path
+        )
         assert (result.exit_code, result.stdout, result.stderr, result.ok) == (3, "", "bad\n", False)
         assert not result.timed_out
         assert not result.aborted
@@ -95,7 +107,7 @@ class RuntimeConformance:
     def test_it_runs_where_it_is_told(self, runtime: SkillRuntime, tmp_path: Path) -> None:
         """``cwd`` is the workspace."""
         (tmp_path / "here.txt").write_text("found")
-        assert self.execute(runtime, "cat here.txt", cwd=tmp_path).stdout == "found"
+        assert self.execute(runtime, self.script("print(open('here.txt').read())"), cwd=tmp_path).stdout == "found\n"
 
     def test_the_environment_is_exactly_what_is_given(self, runtime: SkillRuntime, tmp_path: Path) -> None:
         """Nothing is added but what the interpreter itself sets."""
@@ -109,18 +121,20 @@ class RuntimeConformance:
     ) -> None:
         """Spec, section 13: a key in the process environment is not seen by commands."""
         monkeypatch.setenv("CONFORMANCE_API_KEY", "sk-secret")
-        seen = self.execute(runtime, "env", cwd=tmp_path).stdout
-        assert "PATH=" in seen
+        code = "import json,os; print(json.dumps(dict(os.environ)))"
+        seen = self.execute(runtime, self.script(code), cwd=tmp_path).stdout
+        assert "PATH" in json.loads(seen)
         assert "sk-secret" not in seen
 
     def test_standard_input_is_what_is_given_or_empty(self, runtime: SkillRuntime, tmp_path: Path) -> None:
         """A command that reads never waits for a person."""
-        assert self.execute(runtime, "cat", cwd=tmp_path, stdin=b"gr\xc3\xbc\xc3\x9fe").stdout == "grüße"
-        assert self.execute(runtime, "cat", cwd=tmp_path).stdout == ""
+        read = self.script("import sys; sys.stdout.buffer.write(sys.stdin.buffer.read())")
+        assert self.execute(runtime, read, cwd=tmp_path, stdin=b"gr\xc3\xbc\xc3\x9fe").stdout == "grüße"
+        assert self.execute(runtime, read, cwd=tmp_path).stdout == ""
 
     def test_a_command_that_does_not_read_its_input_is_no_error(self, runtime: SkillRuntime, tmp_path: Path) -> None:
         """A broken pipe is the command's choice."""
-        assert self.execute(runtime, "exit 0", cwd=tmp_path, stdin=b"x" * 1_000_000).exit_code == 0
+        assert self.execute(runtime, self.script("pass"), cwd=tmp_path, stdin=b"x" * 1_000_000).exit_code == 0
 
     # -- what it says
 
@@ -150,7 +164,7 @@ class RuntimeConformance:
         out: list[str] = []
         err: list[str] = []
         result = self.execute(
-            runtime, "echo out; echo err >&2", cwd=tmp_path, on_output=out.append, on_error_output=err.append
+            runtime, self.script(_BOTH), cwd=tmp_path, on_output=out.append, on_error_output=err.append
         )
         assert (result.stdout, "".join(out)) == ("out\n", "out\n")
         assert (result.stderr, "".join(err)) == ("err\n", "err\n")
@@ -158,7 +172,7 @@ class RuntimeConformance:
     def test_one_callback_hears_both(self, runtime: SkillRuntime, tmp_path: Path) -> None:
         """``on_error_output`` is ``on_output`` unless given."""
         heard: list[str] = []
-        self.execute(runtime, "echo out; echo err >&2", cwd=tmp_path, on_output=heard.append)
+        self.execute(runtime, self.script(_BOTH), cwd=tmp_path, on_output=heard.append)
         assert sorted("".join(heard).split()) == ["err", "out"]
 
     def test_a_line_of_a_megabyte_is_not_lost(self, runtime: SkillRuntime, tmp_path: Path) -> None:
@@ -220,7 +234,7 @@ class RuntimeConformance:
         """Outputs do not mix."""
 
         async def work() -> list[str]:
-            results = await asyncio.gather(*(runtime.execute(f"echo {n}", tmp_path) for n in range(6)))
+            results = await asyncio.gather(*(runtime.execute(self.script(f"print({n})"), tmp_path) for n in range(6)))
             return [r.stdout for r in results]
 
         assert run(work()) == [f"{n}\n" for n in range(6)]
@@ -275,6 +289,6 @@ class RuntimeConformance:
         """No effect after the end."""
         signal = AbortSignal()
         signal.abort()
-        result = self.execute(runtime, "touch started", cwd=tmp_path, signal=signal)
+        result = self.execute(runtime, self.script("open('started', 'w')"), cwd=tmp_path, signal=signal)
         assert result.aborted
         assert not (tmp_path / "started").exists()
