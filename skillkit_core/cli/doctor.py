@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import __version__
+from ..descriptors import KINDS
 from ..errors import SkillKitError
 from ..host.plugins import project_content
 from ..host.registry import named
@@ -34,12 +35,6 @@ def lock_state(plan: Plan) -> str:
     if wrong:
         raise SkillKitError("; ".join(one.message for one in wrong), where=path)
     return f"everything is as {path} has it"
-
-
-# Kinds whose items any run may use. Of the others it uses what the configuration names, which has checks of its own.
-RUN_KINDS = (
-    "tools", "runtimes", "compactors", "skill_loaders", "session_stores", "token_estimators", "context_providers",
-)  # fmt: skip
 
 
 def _checks(host: Host) -> list[dict[str, Any]]:
@@ -69,7 +64,8 @@ def _checks(host: Host) -> list[dict[str, Any]]:
 
     def loading() -> str:
         host.collect_all()
-        note_unresolved(host, RUN_KINDS)  # 'plugins doctor' imports the rest, too
+        # what a run may use without being told; 'plugins doctor' imports the rest, too
+        note_unresolved(host, [k for k in KINDS if k not in ("adapters", "commands", "executors", "config")])
         errors = [p for p in host.problems if p.severity == "error"]
         lost = [str(p) for p in host.plan.malformed if p in host.problems]  # 'plugins list' has no row for them
         if errors:

@@ -160,12 +160,12 @@ def note_unresolved(host: Host, kinds: Iterable[str]) -> None:
     from ..host.loading import Failure, isolated  # like pluggy, which a list of plugins does without
 
     named = [(e, k, t) for k in kinds for e in host.registry(k).entries() for t in _import_strings(e.item)]
-    for entry, kind, target in named:
+    for (name, _, source), kind, target in named:
         try:
-            with isolated(entry.source or "", f"register_{kind}", **host.load().owner(entry.source or "")):
+            with isolated(source or "", f"register_{kind}", **host.load().owner(source or "")):
                 load_object(target)
         except Failure as failure:
-            words = f"{entry.name!r} names {target!r}: {failure.diagnostic.message}"
+            words = f"{name!r} names {target!r}: {failure.diagnostic.message}"
             host.report(failure.diagnostic._replace(message=words))
 
 
@@ -197,16 +197,16 @@ def _note_unknown_tools(host: Host) -> None:
 
 def _note_deprecated(host: Host) -> None:
     """Note the deprecated functions and classes that the modules of plugins hold, as far as they are imported."""
-    from ..host.loading import notices
+    from ..hookspecs.markers import DEPRECATED
 
     for plugin in host.plugins.values():
         root = str(getattr(plugin.plugin, "__name__", type(plugin.plugin).__module__)).partition(".")[0]
-        modules = [module for name, module in sorted(sys.modules.items()) if name.partition(".")[0] == root]
-        held = ((module, value) for module in modules for value in list(vars(module).values()))
         told: dict[str, str] = {}
-        for module, value in held:
+        modules = sorted(name for name in sys.modules if name.partition(".")[0] == root)
+        for name, value in [(m, held) for m in modules for held in [*vars(sys.modules[m]).values()]]:
             if str(getattr(value, "__module__", root)).partition(".")[0] != root:
-                told |= {words: f"{module.__name__} uses {words}" for argument, words in notices(value) if not argument}
+                marks = getattr(value, "__dict__", {}).get(DEPRECATED, ())
+                told = {words: f"{name} uses {words}" for argument, words in marks if not argument} | told
         for words in told.values():
             host.note(plugin.name, words, stage="import")
 

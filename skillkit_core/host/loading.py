@@ -19,7 +19,7 @@ from pluggy import HookCaller, PluginManager, PluginValidationError
 from .. import API_VERSION
 from ..errors import Diagnostic, PluginError, SkillKitError
 from ..fields import is_number
-from ..hookspecs.markers import DEPRECATED, EXTRAS
+from ..hookspecs.markers import EXTRAS
 from ..program import program
 from .discovery import EntryPoint
 from .manifest import Manifest, check_made_for, check_number
@@ -273,12 +273,6 @@ def refuse_awaitable(hook: str, answer: Any) -> None:
         if inspect.iscoroutine(answer):
             answer.close()
         raise refuse_async(hook)
-
-
-def notices(thing: Any) -> list[tuple[str | None, str]]:
-    """Return what is deprecated of a function or a class: the argument (``None``: all of it), and the words of the warning."""
-    found: list[tuple[str | None, str]] = getattr(thing, "__dict__", {}).get(DEPRECATED, [])
-    return found if callable(thing) else []
 
 
 def check_hooks(

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..descriptors import KINDS
 from ..errors import ConfigError, Diagnostic, PluginError
+from ..hookspecs.markers import DEPRECATED
 from ..settings.config import masked
 from ..settings.documents import read_document
 from ..settings.trust import PROJECT_CONFIG
 from .hooks import new_hooks
-from .loading import Failure, check_hooks, isolated, must_be_plain, notices, refuse_async, refuse_awaitable
+from .loading import Failure, check_hooks, isolated, must_be_plain, refuse_async, refuse_awaitable
 from .probe import called
 
 if TYPE_CHECKING:
@@ -220,7 +221,7 @@ class Plugins:
             return False
         loaded.hooks = tuple(sorted({c.name for c, impl in implemented if not self._drop_async(loaded, c, impl)}))
         for caller, impl in implemented:
-            for argument, words in notices(caller.spec.function) if caller.spec is not None else ():
+            for argument, words in vars(caller.spec.function).get(DEPRECATED, ()) if caller.spec is not None else ():
                 if argument is None or argument in impl.argnames:
                     self._report(Diagnostic(name, caller.name, words, **loaded.owner, severity="warning"))
         return True
