@@ -2,9 +2,9 @@
 
     wheels.py [--base REV | --all] [NAME ...]
 
-Alone with the core and its declared dependencies, each wheel must bring plugins that ``skillkit plugins doctor`` finds
-healthy. With what its tests need besides, it must pass those marked ``smoke``; collecting them imports every test module. All
-tests run for members that changed since REV (default: where this branch left ``origin/main`` or ``main``, else the commit
+Alone with the core and its declared dependencies, each wheel must bring plugins that ``python -m skillkit_core plugins doctor``
+finds healthy. With what its tests need besides, it must pass those marked ``smoke``; collecting them imports every test module.
+All tests run for members that changed since REV (default: where this branch left ``origin/main`` or ``main``, else the commit
 before), with ``--all`` for every member, and for members that are named.
 The core's own tests run in an environment without any plugin.
 """
@@ -142,11 +142,10 @@ class Trial:
 
     def doctor(self) -> int:
         """Let the host load the plugins of the wheel, where the core is among its dependencies."""
-        skillkit = self.python.with_name("skillkit")
-        if not skillkit.exists():
+        if not any((self.place / "lib").glob("python*/site-packages/skillkit_core")):
             return 0
         env = {**self.env, "SKILLKIT_HOME": str(self.work / "home")}
-        argv = [str(skillkit), "plugins", "doctor", "--json"]
+        argv = [str(self.python), "-m", "skillkit_core", "plugins", "doctor", "--json"]
         done = subprocess.run(argv, cwd=self.work, env=env, stdout=subprocess.PIPE, stderr=self.log)
         self.log.write(done.stdout)
         return done.returncode or int(not set(self.member.plugins) <= set(json.loads(done.stdout)["loaded"]))

@@ -151,7 +151,7 @@ def test_commands_run_beside_each_other(forked: CommandLine, site: Path, tmp_pat
     holder = os.open(pipe, os.O_RDWR)  # the first command reads until this is closed
     with pipe.open("rb") as words, (tmp_path / "out").open("wb") as out:
         files = [words.fileno(), out.fileno(), out.fileno()]
-        first = server.start([forked.argv[0], "-P", "look", "look"], files, {**os.environ, **env}, tmp_path)
+        first = server.start([*forked.argv, "-P", "look", "look"], files, {**os.environ, **env}, tmp_path)
     assert first is not None
     assert forked("-P", "look", "look", env=env).ok().json["imported"] and first.poll() is None
     os.close(holder)
@@ -180,7 +180,11 @@ def test_a_program_becomes_the_command(forked: CommandLine, site: Path, tmp_path
     )
     seen = json.loads(done.stdout)
     assert (done.returncode, done.stderr, seen["input"], seen["cwd"]) == (0, "to stderr\n", "words", str(tmp_path))
-    assert seen["argv"][0] == forked.argv[0] and seen["words"] == ["x"] and seen["imported"]
+    assert (
+        seen["argv"][0] == forked("-P", "look", "look", env=env).json["argv"][0]
+        and seen["words"] == ["x"]
+        and seen["imported"]
+    )
     own = subprocess.run(
         [program, "-P", "look", "look"], env={**env, "TZ": "Asia/Tokyo"}, capture_output=True, text=True
     )

@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from .fork_server import ForkServer
+from .fork_server import ForkServer, installed_command
 from .home import Home
 from .terminal import Terminal
 
 __all__ = ["CommandLine", "CommandResult"]
-
-_ENTRY = "import sys; from skillkit_core.cli.main import entry; sys.exit(entry())"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +72,8 @@ class CommandLine:
 
     @property
     def argv(self) -> list[str]:
-        """The installed script, or the same entry point where the scripts of this Python are elsewhere."""
-        script = Path(sys.executable).with_name("skillkit")
-        return [str(script)] if script.exists() else [sys.executable, "-c", _ENTRY]
+        """The script ``skillkit`` beside this Python, else ``python -m skillkit_core``: a distribution brings the script."""
+        return installed_command()
 
     @property
     def program(self) -> list[str]:
@@ -110,7 +106,7 @@ class CommandLine:
             with tempfile.TemporaryFile() as read, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
                 read.write(input.encode())
                 read.seek(0)
-                status = self.server.run([self.argv[0], *given], (read, out, err), environ, cwd, timeout)
+                status = self.server.run([*self.argv, *given], (read, out, err), environ, cwd, timeout)
                 if status is not None:
                     return CommandResult(given, status, _text(out), _text(err))
         done = subprocess.run(
@@ -144,7 +140,7 @@ class CommandLine:
             fresh: in a Python of its own, although there is what forks processes.
             options: those of ``kind``: ``columns``, ``rows``, ``timeout``.
         """
-        server = None if fresh or len(self.argv) > 1 else self.server
+        server = None if fresh else self.server
         environ = {**os.environ, "TERM": "xterm-256color", **(env or {})}
         argv = [*self.argv, *map(str, args)]
         return kind(argv, cwd=cwd or self.home.cwd, env=environ, server=server, **options)

@@ -28,6 +28,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+import skillkit_core
+
 __all__ = ["ForkServer", "Forked"]
 
 # Variables that Python reads as it starts, but those that a forked process can take over.
@@ -36,7 +38,7 @@ _READ_AT_START = re.compile(r"PYTHON(?!(?:PATH|_KEYRING_BACKEND|FAULTHANDLER)\Z)
 # The program: a Python without its library's heavier half, as it runs once for each command.
 _PROGRAM = """#!{python} -IS
 import _socket, json, os, signal, sys
-given = [{script!r}, *sys.argv[1:]]
+given = [*{command!r}, *sys.argv[1:]]
 job = json.dumps({{"argv": given, "env": dict(os.environ), "cwd": os.getcwd(), "terminal": False}}).encode()
 server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
 server.setsockopt(_socket.SOL_SOCKET, _socket.SO_SNDBUF, 1 << 20)
@@ -58,6 +60,12 @@ if status < 0:
     os.kill(os.getpid(), -status)
 os._exit(status & 0xFF)
 """
+
+
+def installed_command() -> list[str]:
+    """Return what starts ``skillkit``: the script of a distribution beside this Python, else the module of the core."""
+    script = Path(sys.executable).with_name("skillkit")
+    return [str(script)] if script.exists() else [sys.executable, "-m", "skillkit_core"]
 
 
 class Forked:
@@ -127,8 +135,7 @@ class ForkServer:
         self._folder = tempfile.TemporaryDirectory(prefix="skillkit-fork-")
         self.program = Path(self._folder.name, "skillkit")
         door = str(self.program.with_name("door"))
-        script = str(Path(sys.executable).with_name("skillkit"))
-        self.program.write_text(_PROGRAM.format(python=sys.executable, script=script, door=door))
+        self.program.write_text(_PROGRAM.format(python=sys.executable, command=installed_command(), door=door))
         self.program.chmod(0o755)
         with theirs, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as programs:
             programs.bind(door)
@@ -154,7 +161,7 @@ class ForkServer:
         """Start ``skillkit``.
 
         Args:
-            argv: its ``sys.argv``.
+            argv: the words that start it: :func:`installed_command`, and its arguments.
             files: descriptors of its standard input, output and error.
             env: its whole environment.
             cwd: its current directory.
@@ -294,8 +301,11 @@ def _become(path: Sequence[str], *, argv: list[str], env: dict[str, str], cwd: s
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
-    sys.argv[:] = argv
-    sys.path[:] = [str(Path(argv[0]).parent), *_python_path(env), *path]
+    start = installed_command()
+    is_script = len(start) == 1
+    name = start[0] if is_script else str(Path(skillkit_core.__file__).with_name("__main__.py"))
+    sys.argv[:] = [name, *argv[len(start) :]]
+    sys.path[:] = [*([str(Path(name).parent)] if is_script else []), *_python_path(env), *path]
     importlib.invalidate_caches()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if env.get("PYTHONFAULTHANDLER"):
