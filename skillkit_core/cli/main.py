@@ -127,13 +127,21 @@ class Later(click.Command):
 class Joined(dict[str, click.Command]):
     """The commands of a group, and those of plugins that join it: plugins are asked when a name is not the group's own."""
 
-    def __init__(self, own: Mapping[str, click.Command], join: Callable[[], dict[str, click.Command]]) -> None:
+    def __init__(
+        self,
+        own: Mapping[str, click.Command],
+        join: Callable[[], dict[str, click.Command]],
+        whence: Callable[[str], str | None],
+    ) -> None:
         super().__init__(own)
-        self._join = join
+        self._join, self._whence = join, whence
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return the command called ``name``."""
-        return self[name] if name in self else self._join().get(name, default)
+        """Return the command called ``name``; say where one comes from that is missing."""
+        found = self[name] if name in self else self._join().get(name, default)
+        if found is None and not name.startswith("-") and (hint := self._whence(name)):
+            raise UnknownName("command", name, hint=hint)
+        return found
 
     def __iter__(self) -> Iterator[str]:
         try:
@@ -187,7 +195,9 @@ class RootGroup(click.Group):
                 ) from error
         if isinstance(found, click.Group):
             found = copy(found)
-            found.commands = Joined(found.commands, partial(self._joining, ctx, name, found.commands))
+            joining = partial(self._joining, ctx, name, found.commands)
+            whence = _state(ctx).host.plan.whence
+            found.commands = Joined(found.commands, joining, lambda word: whence("commands", f"{name} {word}"))
         return found
 
     def _joining(self, ctx: click.Context, group: str, own: Any) -> dict[str, click.Command]:
@@ -207,7 +217,8 @@ class RootGroup(click.Group):
         if name.startswith("-") or self.get_command(ctx, name) is not None:
             return super().resolve_command(ctx, args)
         more = "others come with plugins, see 'skillkit plugins list'"
-        raise UnknownName("command", name, self.list_commands(ctx), elsewhere=more)
+        hint = _state(ctx).host.plan.whence("commands", name)
+        raise UnknownName("command", name, self.list_commands(ctx), hint=hint, elsewhere=more)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the description and a command to begin with."""

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import Diagnostic
 
 PLUGINS = "skillkit.plugins"
 DISTRIBUTIONS = "skillkit.distributions"
 SKILLS = "skillkit.skills"
+PACKAGES = "skillkit.packages"
 
 
 class EntryPoint(NamedTuple):
@@ -86,7 +87,7 @@ def parse(
             group = line[1:-1].strip()
             if (group, "") in seen:
                 wrong.append(Wrong(number, f"section [{group}] is there a second time", lost=False))
-            elif f"{group}s" in (PLUGINS, DISTRIBUTIONS, SKILLS):
+            elif f"{group}s" in (PLUGINS, DISTRIBUTIONS, SKILLS, PACKAGES):
                 wrong.append(Wrong(number, f"nobody reads section [{group}]: did you mean [{group}s]?"))
             seen.add((group, ""))
             continue
@@ -238,6 +239,21 @@ def find_beside(entry: EntryPoint, name: str) -> str | None:
             break
         places = list(found.submodule_search_locations)
     return next((path for place in places if os.path.isfile(path := os.path.join(place, name))), None)
+
+
+def package_tables(entries: Iterable[EntryPoint]) -> Iterator[Mapping[str, Mapping[str, Any]]]:
+    """Yield the tables of what comes with which package: the ``packages.json`` of each package with such an entry point.
+
+    A table has names by package and by kind of item, ``{"acme-tools": {"plugins": ["acme"], "commands": ["acme"]}}``.
+    """
+    import json
+
+    for entry in entries:
+        path = find_beside(entry, "packages.json") if entry.group == PACKAGES else None
+        if path is not None:
+            with suppress(OSError, ValueError), open(path, encoding="utf-8") as file:  # a table is a hint, no more
+                table = json.load(file)
+                yield {name: about for name, about in table.items() if isinstance(about, dict)}
 
 
 def explain(file: str, distribution: str, version: str, wrong: Iterable[Wrong]) -> list[Diagnostic]:

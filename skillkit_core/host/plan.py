@@ -12,7 +12,7 @@ from ..settings.config import Config, Layer, environment_layer, flag_layer, spli
 from ..settings.documents import read_document
 from ..settings.paths import platform_paths
 from ..settings.trust import PROJECT_CONFIG, Trust
-from .discovery import DISTRIBUTIONS, PLUGINS, EntryPoint, preferred, scan
+from .discovery import DISTRIBUTIONS, PLUGINS, EntryPoint, package_tables, preferred, scan
 
 if TYPE_CHECKING:
     from ..descriptors import ConfigSection
@@ -276,7 +276,9 @@ class Plan:
             layers.append(project)
         layers.append(environment_layer(self._environ, (e.name for e in self.entries_of(PLUGINS))))
         layers.append(flag_layer(self.settings))
-        config = Config([layer for layer in layers if layer is not None], self._sections, self._installed, self._cwd)
+        config = Config(
+            [layer for layer in layers if layer is not None], self._sections, self._installed, self._cwd, self.whence
+        )
         name = self._distribution_name(config)
         if name is not None:
             from .distribution import load_distribution
@@ -368,13 +370,28 @@ class Plan:
             )
         return list(value)
 
+    def whence(self, kind: str, name: str) -> str | None:
+        """Return which package brings what is missing, and the command that lets it; ``None`` where no table knows."""
+        for table in package_tables(self.entries):
+            for package in (package for package, brings in table.items() if name in brings.get(kind, ())):
+                mine = [d for d in self.decisions if d.entry.distribution == package]
+                off = [d.name for d in mine if not d.enabled and d.duplicate_of is None]
+                if off:
+                    return f"{name!r} comes with the plugin {off[0]!r}, which does not run: skillkit plugins enable {off[0]}"
+                if mine:
+                    return f"{name!r} comes with {package}, of which 'skillkit plugins doctor' says more"
+                return f"{name!r} comes with {package}: skillkit plugins install {package}"
+        return None
+
     def problems(self) -> list[Diagnostic]:
         """Return the problems of the plan: malformed entry points, listed plugins that are missing, names taken twice."""
         off = {(d.entry.distribution, d.name) for d in self.decisions if not d.enabled}
         out = [p for p in self.malformed if (p.distribution, p.plugin) not in off]
         if (found := self.distribution) is not None:
             message, where = f"distribution {found.name!r} lists it, but it is not installed", "discovery"
-            out += [Diagnostic(n, where, message, f"pip install skillkit-{n}") for n in self._missing]
+            for name in self._missing:
+                remedy = self.whence("plugins", name) or "install the package that brings it"
+                out.append(Diagnostic(name, where, message, remedy))
         for decision in self.decisions:
             if (other := decision.duplicate_of) is not None:
                 entry = decision.entry

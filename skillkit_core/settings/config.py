@@ -179,6 +179,7 @@ class Config:
         installed: returns the plugins that are installed, and of each why nobody asked it for its section, "" where it
             failed. Such a section is no mistake. ``None``: the plugin was asked.
         cwd: the directory at which the relative paths of variables and flags start.
+        whence: returns which package brings a kind of item with a name.
     """
 
     def __init__(
@@ -187,8 +188,10 @@ class Config:
         sections: Callable[[], Mapping[str, ConfigSection]] = dict,
         installed: Callable[[], Mapping[str, str | None]] = dict,
         cwd: str = "",
+        whence: Callable[[str, str], str | None] = lambda kind, name: None,
     ) -> None:
         self.layers = list(layers)
+        self._whence = whence
         self._sections = sections
         self._installed = installed
         self._cwd = cwd
@@ -328,7 +331,10 @@ class Config:
                     if own or close_matches(name, known, 1, cutoff=0.75):
                         hint = f"did you mean {close[0]!r}?" if close else "no plugin that runs has such a section"
                         raise ConfigError(f"unknown setting {key!r}", where=where, hint=hint)
-                    why, remedy = "not installed", f"pip install skillkit-{key}, or remove the section"
+                    why, remedy = (
+                        "not installed",
+                        f"{self._whence('config', name) or 'install it'}, or remove the section",
+                    )
                 if why:
                     message = f"{where}: the section does not count, because the plugin is {why}"
                     found.setdefault(name, Diagnostic(name, "config", message, remedy, severity="warning"))
