@@ -12,17 +12,17 @@ def test_the_standard_distribution_answers_from_its_wheels_in_an_empty_folder(ve
 
 def test_a_released_package_is_found_by_uv_and_by_pip(outside, venv, release):
     (outside.work / "pyproject.toml").write_text(
-        '[project]\nname = "acme-nothing"\nversion = "1.0"\n'
+        '[project]\nname = "skillkit-acme-nothing"\nversion = "1.0"\n'
         '[build-system]\nrequires = ["uv_build>=0.13,<0.14"]\nbuild-backend = "uv_build"\n'
     )
-    package = outside.work / "src" / "acme_nothing"
+    package = outside.work / "src" / "skillkit_acme_nothing"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("NOTHING = 0\n")
     release(outside.work)
-    environment = venv("acme-nothing", pip=True)
+    environment = venv("skillkit-acme-nothing", pip=True)
 
-    environment.run("python", "-c", "import acme_nothing").ok()
-    environment.run("pip", "uninstall", "--quiet", "--yes", "acme-nothing").ok()
-    environment.run("pip", "install", "--quiet", "acme-nothing").ok()
+    environment.run("python", "-c", "import skillkit_acme_nothing").ok()
+    environment.run("pip", "uninstall", "--quiet", "--yes", "skillkit-acme-nothing").ok()
+    environment.run("pip", "install", "--quiet", "skillkit-acme-nothing").ok()
 
-    environment.run("python", "-c", "import acme_nothing").ok()
+    environment.run("python", "-c", "import skillkit_acme_nothing").ok()

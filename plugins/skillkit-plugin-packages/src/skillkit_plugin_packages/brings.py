@@ -22,7 +22,6 @@ from skillkit_core.errors import SkillKitError
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-ROUNDS = 3  # of a measurement; the shortest counts
 KINDS = ("host", "registration", "resolution", "lifecycle")
 
 
@@ -38,12 +37,15 @@ def ask(packages: Sequence[str], distribution: str | None = None, cwd: Path | No
         SkillKitError: SkillKit does not start any more.
     """
     found: dict[str, Any] = _child("brings", [*packages], distribution, cwd)
+    loaded = [
+        word for plugin in found["plugins"] if plugin["loaded"] for word in (plugin["name"], plugin["entry_point"])
+    ]
+    costs: dict[str, Any] = {}
+    if loaded:
+        with suppress(SkillKitError):
+            costs = _child("measure", loaded)
     for plugin in found["plugins"]:
-        plugin["cost"] = None
-        if plugin["loaded"]:
-            with suppress(SkillKitError):
-                rounds = [_child("measure", [plugin["name"], plugin["entry_point"]]) for _ in range(ROUNDS)]
-                plugin["cost"] = min(rounds, key=lambda one: one["milliseconds"])
+        plugin["cost"] = costs.get(plugin["name"])
     return found
 
 

@@ -184,8 +184,8 @@ def _switch(state: Any, names: Sequence[str], on: bool, as_json: bool) -> None:
 def search(state: Any, words: tuple[str, ...], as_json: bool) -> None:
     """Look for packages of plugins by what they are and bring.
 
-    It looks through the table of known packages, and what is installed. A package index cannot be searched by words: of a single
-    WORD the index is asked whether it has a package of that very name.
+    It looks through the table of known packages, and what is installed. A package index cannot be searched by words: where a
+    single WORD fits nothing, the index is asked whether it has a package of that very name.
     """
     from .searching import find
 

@@ -46,7 +46,9 @@ class Step:
         """The words as a person types them: programs that are on the path by their name."""
         program = Path(self.words[0]).name
         found = shutil.which(program)
-        same = found is not None and os.path.realpath(found) == os.path.realpath(self.words[0])
+        same = (
+            found is not None and Path(found).absolute() == Path(self.words[0]).absolute()
+        )  # one link may be of a venv
         return (program if same else self.words[0], *self.words[1:])
 
 

@@ -15,6 +15,7 @@ from .environment import Environment
 from .installing import check_nothing_is_lost, origin
 from .running import run
 from .staged import check_policy
+from .switches import write_list
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -62,6 +63,7 @@ class Removal:
             version = next((e.version for e in self._host.entries if e.distribution == package), None)
             words = source.origin if source.origin != package or version is None else f"{package}=={version}"
             back[package] = f"{'--editable ' if source.editable else ''}{shlex.quote(words)}"
+        self._forget()
         before = {entry.distribution for entry in self._host.entries} - {*self.packages}
         needed = {p for p in before if needed_by(p) <= {*self.packages} and needed_by(p)}  # they may go along
         run(self.steps)
@@ -72,6 +74,11 @@ class Removal:
                 f"{', '.join(left)} is still there", hint="something else needs it, or it lies beside the environment"
             )
         return back
+
+    def _forget(self) -> None:
+        """Take the plugins out of the user's ``plugins.enabled``: a name there that is not installed stops every command."""
+        entries = [e for e in self._host.entries if e.group == "skillkit.plugins" and e.distribution in self.packages]
+        write_list(self._host.config_dir / "config.yaml", "enabled", remove=[entry.name for entry in entries])
 
 
 def package_of(host: Host, name: str) -> str:

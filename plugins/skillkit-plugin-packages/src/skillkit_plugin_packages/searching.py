@@ -26,10 +26,9 @@ SECONDS = 30.0  # for an answer of the index
 def find(
     host: Host, place: Callable[[Host], Environment], words: list[str]
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """Return the known packages that fit, and the index's answer about a single word that is no known package's name."""
-    packages = known(host)
-    rows = [{**package._asdict(), "matched": matched} for package, matched in matching(packages, words)]
-    if len(words) != 1 or any(package.package == words[0] for package in packages):
+    """Return the known packages that fit, and the index's answer about a single word that fits none."""
+    rows = [{**package._asdict(), "matched": matched} for package, matched in matching(known(host), words)]
+    if len(words) != 1 or rows:
         return rows, None
     try:
         source = read_source(words[0], host.cwd)

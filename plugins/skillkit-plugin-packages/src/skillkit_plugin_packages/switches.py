@@ -54,9 +54,9 @@ def switch(state: Any, names: Sequence[str], on: bool) -> list[Switched]:
     original = path.read_text() if path.is_file() else None
     changed: set[str] = set()
     try:
-        changed |= _write(path, LISTS[not on], remove=names)
+        changed |= write_list(path, LISTS[not on], remove=names)
         verdicts = _decisions(state)
-        changed |= _write(path, LISTS[on], add=[name for name in names if verdicts[name].enabled is not on])
+        changed |= write_list(path, LISTS[on], add=[name for name in names if verdicts[name].enabled is not on])
         verdicts = _decisions(state)
         for name in names:
             if verdicts[name].enabled is not on:
@@ -85,7 +85,7 @@ def _restore(path: Path, original: str | None) -> None:
         write_whole(str(path), original)
 
 
-def _write(path: Path, key: str, add: Sequence[str] = (), remove: Sequence[str] = ()) -> set[str]:
+def write_list(path: Path, key: str, add: Sequence[str] = (), remove: Sequence[str] = ()) -> set[str]:
     """Change a list of the section ``plugins``, and return the names for which it had to be changed."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
