@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import SkillKitError, UnknownName, close_matches
+from ..host.discovery import SKILLS
 from ..host.manifest import read_manifest
 from ..host.plan import unknown_plugin
 from ..program import as_typed
 from .output import echo, fields, json_option, print_json, short_path, style, table, warning
 
 if TYPE_CHECKING:
+    from ..host.discovery import EntryPoint
     from ..host.manager import Host
     from ..host.plan import Decision
 
@@ -33,6 +35,13 @@ def _row(decision: Decision) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _package(entry: EntryPoint) -> dict[str, Any]:
+    return {
+        "name": entry.name, "distribution": entry.distribution, "version": entry.version, "module": entry.value,
+        "location": entry.location,
+    }  # fmt: skip
+
+
 @plugins.command("list")
 @json_option
 @click.pass_obj
@@ -46,7 +55,8 @@ def list_(state: Any, as_json: bool) -> None:
     if as_json:
         name = host.distribution.name if host.distribution else None
         problems = [p.to_dict() for p in host.plan.malformed]
-        print_json({"distribution": name, "checked": False, "plugins": rows, "problems": problems})
+        found = {"plugins": rows, "skills": [_package(entry) for entry in host.plan.entries_of(SKILLS)]}
+        print_json({"distribution": name, "checked": False, **found, "problems": problems})
         return
     if not rows:
         echo("No plugins are installed.")
@@ -58,6 +68,9 @@ def list_(state: Any, as_json: bool) -> None:
             {"bold": True} if i == 0 else {"fg": "green" if cell == "enabled" else "yellow"} if i == 2 else {}
         ),
     )
+    if packages := host.plan.entries_of(SKILLS):
+        echo()
+        table(["package of skills", "version", "distribution"], [[e.name, e.version, e.distribution] for e in packages])
     for problem in host.plan.malformed:
         warning(str(problem))
 
@@ -67,14 +80,21 @@ def list_(state: Any, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def info(state: Any, name: str, as_json: bool) -> None:
-    """Show what one plugin is and brings.
+    """Show what one plugin, or one package of skills, is and brings.
 
     NAME is the plugin's name, as 'skillkit plugins list' shows it.
     """
     host: Host = state.host
     decisions = [d for d in host.decisions if d.name == name]
     if not decisions:
-        raise UnknownName("plugin", name, [d.name for d in host.decisions])
+        packages = host.plan.entries_of(SKILLS)
+        entry = next((e for e in packages if name in (e.name, e.distribution)), None)
+        if entry is None:
+            raise UnknownName("plugin", name, [*(d.name for d in host.decisions), *(e.name for e in packages)])
+        data = _package(entry) | {"skills": [skill.name for skill in host.skills.items() if skill.source == entry.name]}
+        shown = data | {"skills": ", ".join(data["skills"]), "location": short_path(entry.location)}
+        print_json(data) if as_json else fields([("package of skills", shown.pop("name")), *shown.items()])
+        return
     host.collect_all()
     decision, manifest = decisions[0], None
     loaded = host.plugins.get(name)

@@ -63,10 +63,10 @@ class Removal:
             version = next((e.version for e in self._host.entries if e.distribution == package), None)
             words = source.origin if source.origin != package or version is None else f"{package}=={version}"
             back[package] = f"{'--editable ' if source.editable else ''}{shlex.quote(words)}"
-        self._forget()
         before = {entry.distribution for entry in self._host.entries} - {*self.packages}
         needed = {p for p in before if needed_by(p) <= {*self.packages} and needed_by(p)}  # they may go along
         run(self.steps)
+        self._forget()
         found = brings.ask([], self._distribution, self._host.cwd)
         check_nothing_is_lost(before - needed, found["versions"])
         if left := [package for package in self.packages if package in found["versions"]]:
