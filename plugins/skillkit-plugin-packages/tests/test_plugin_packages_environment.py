@@ -179,10 +179,10 @@ def test_a_virtual_environment_upgrades_a_private_package_from_where_it_came(pla
 
 def test_a_cache_and_the_system_are_refused_with_a_way_out(place, monkeypatch):
     (place.root / "tools" / "CACHEDIR.TAG").touch()
-    with pytest.raises(UsageError, match="an environment of a cache .*uv tool install skillkit-default"):
+    with pytest.raises(UsageError, match=r"an environment of a cache .*uv tool install skillkit-default"):
         place()
     monkeypatch.setattr(sys, "base_prefix", sys.prefix)
-    with pytest.raises(UsageError, match="the Python of the system .*uv tool install skillkit-default"):
+    with pytest.raises(UsageError, match=r"the Python of the system .*uv tool install skillkit-default"):
         place()
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from skillkit_core.errors import ConfigError, SkillKitError, UnknownName, UsageError
+from skillkit_core.errors import ConfigError, UnknownName, UsageError
 from skillkit_core.settings.documents import write_whole
 
 if TYPE_CHECKING:
@@ -86,56 +85,21 @@ def _restore(path: Path, original: str | None) -> None:
 
 
 def write_list(path: Path, key: str, add: Sequence[str] = (), remove: Sequence[str] = ()) -> set[str]:
-    """Change a list of the section ``plugins``, and return the names for which it had to be changed."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-    from ruamel.yaml.util import load_yaml_guess_indent
+    """Change a list of the section ``plugins`` of a file, and return the names for which it had to be changed."""
+    from yaml import YAMLError, safe_load
+
+    from .yaml_list import changed
 
     text = path.read_text() if path.is_file() else ""
-    yaml = YAML()
-    yaml.preserve_quotes = True
-    yaml.width = 1_000_000  # no line is broken that is not broken now
     try:
-        _, indent, offset = load_yaml_guess_indent(text)
-        data = yaml.load(text)
+        new = changed(text, "plugins", key, add, remove)
+        before = (safe_load(text) or {}).get("plugins") or {}
     except YAMLError as error:
         raise ConfigError("is not YAML", where=str(path), hint="'skillkit config show' names the line") from error
-    sequence = (indent or 4, 2 if offset is None else offset)
-    yaml.indent(mapping=2 if indent is None else indent, sequence=sequence[0], offset=sequence[1])
-    data = {} if data is None else data
-    section = data.get("plugins") if isinstance(data, dict) else None
-    listed = section.get(key) if isinstance(section, dict) else None
-    if not isinstance(data, dict) or not isinstance(section, dict | None) or not isinstance(listed, list | None):
-        raise ConfigError(f"plugins.{key} is not a list", where=str(path), hint=f"write 'plugins: {{{key}: [NAME]}}'")
-    new = [name for name in add if name not in (listed or ())]
-    old = [name for name in remove if name in (listed or ())]
-    if new:
-        if section is None:
-            section = data["plugins"] = {}
-        section.setdefault(key, []).extend(new)
-    for name in old:
-        assert listed is not None
-        del listed[listed.index(name)]
-    if old and not listed and section is not None:
-        del section[key]
-        if not section:
-            del data["plugins"]
-    if new or old:
-        out = io.StringIO()
-        if data:
-            yaml.dump(data, out)
-        written = out.getvalue()
-        _check(path, text, written)
-        write_whole(str(path), written)
-    return {*new, *old}
-
-
-def _check(path: Path, before: str, after: str) -> None:
-    """Refuse to write what has lost a comment."""
-    lost = [line for line in map(_comment, before.splitlines()) if line and line not in after]
-    if lost:
-        raise SkillKitError(f"the comment {lost[0]!r} would be lost", where=str(path), hint="change the file yourself")
-
-
-def _comment(line: str) -> str:
-    return line[line.index("#") :].strip() if line.lstrip().startswith("#") or " #" in line else ""
+    except ValueError as error:
+        raise ConfigError(str(error), where=str(path), hint=f"write 'plugins: {{{key}: [NAME]}}' yourself") from error
+    if new == text:
+        return set()
+    write_whole(str(path), new)
+    had = before.get(key) or ()
+    return {*(name for name in add if name not in had), *(name for name in remove if name in had)}
