@@ -10,6 +10,7 @@ import click
 
 from skillkit_core.cli.output import echo, json_option, print_json, style, table, warning
 from skillkit_core.errors import SkillKitError, UsageError
+from skillkit_core.program import as_typed
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -113,7 +114,7 @@ def uninstall(ctx: click.Context, names: tuple[str, ...], yes: bool, dry_run: bo
         return
     for package, source in back.items():
         mark = style("✓", fg="green")
-        echo(f"{mark} {package} is removed. It comes back with: skillkit plugins install {source}")
+        echo(as_typed(f"{mark} {package} is removed. It comes back with: skillkit plugins install {source}"))
 
 
 @click.command()

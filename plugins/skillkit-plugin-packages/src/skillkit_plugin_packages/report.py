@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from skillkit_core.cli.output import echo, fields, style, warning
+from skillkit_core.program import as_typed
 
 
 def show_brought(found: dict[str, Any]) -> None:
@@ -20,9 +21,9 @@ def show_brought(found: dict[str, Any]) -> None:
             remedy = f" ({problem['remedy']})" if problem.get("remedy") else ""
             warning(f"{plugin['name']}: {problem['message']}{remedy}")
     for module in found["skills"]:
-        echo(f"Skills of {module}: 'skillkit skills list' shows them")
+        echo(as_typed(f"Skills of {module}: 'skillkit skills list' shows them"))
     for name in found["distributions"]:
-        echo(f"A distribution: skillkit --distribution {name}")
+        echo(as_typed(f"A distribution: skillkit --distribution {name}"))
 
 
 def _show(plugin: dict[str, Any]) -> None:
