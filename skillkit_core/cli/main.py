@@ -127,21 +127,13 @@ class Later(click.Command):
 class Joined(dict[str, click.Command]):
     """The commands of a group, and those of plugins that join it: plugins are asked when a name is not the group's own."""
 
-    def __init__(
-        self,
-        own: Mapping[str, click.Command],
-        join: Callable[[], dict[str, click.Command]],
-        whence: Callable[[str], str | None],
-    ) -> None:
+    def __init__(self, own: Mapping[str, click.Command], join: Callable[[], dict[str, click.Command]]) -> None:
         super().__init__(own)
-        self._join, self._whence = join, whence
+        self._join = join
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return the command called ``name``; say where one comes from that is missing."""
-        found = self[name] if name in self else self._join().get(name, default)
-        if found is None and not name.startswith("-") and (hint := self._whence(name)):
-            raise UnknownName("command", name, hint=hint)
-        return found
+        """Return the command called ``name``."""
+        return self[name] if name in self else self._join().get(name, default)
 
     def __iter__(self) -> Iterator[str]:
         try:
@@ -195,9 +187,8 @@ class RootGroup(click.Group):
                 ) from error
         if isinstance(found, click.Group):
             found = copy(found)
-            joining = partial(self._joining, ctx, name, found.commands)
-            whence = _state(ctx).host.plan.whence
-            found.commands = Joined(found.commands, joining, lambda word: whence("commands", f"{name} {word}"))
+            found.commands = Joined(found.commands, partial(self._joining, ctx, name, found.commands))
+            found.resolve_command = partial(self._resolve, found.resolve_command, name)  # type: ignore[method-assign]
         return found
 
     def _joining(self, ctx: click.Context, group: str, own: Any) -> dict[str, click.Command]:
@@ -208,6 +199,15 @@ class RootGroup(click.Group):
             word: Later(word, callback=partial(load, e.address), short_help=e.item.help, hidden=e.item.hidden)
             for word, e in offered.items()
         }
+
+    def _resolve(self, resolve: Callable[..., Any], group: str, ctx: click.Context, args: list[str]) -> Any:
+        """Resolve a command of a ``group`` as the group does, and say where one comes from that is missing."""
+        try:
+            return resolve(ctx, args)
+        except click.UsageError:
+            if hint := _state(ctx).host.plan.whence("commands", f"{group} {args[0]}"):
+                raise UnknownName("command", args[0], hint=hint) from None
+            raise
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

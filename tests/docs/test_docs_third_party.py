@@ -50,7 +50,13 @@ class Environment:
         kept = ("SKILLKIT", "ANTHROPIC", "OPENAI", "PYTHONPATH", "VIRTUAL_ENV")
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(kept) and not k.endswith("_API_KEY")}
         self.env["SKILLKIT_HOME"] = str(folder / "home")
-        self.env["PATH"] = f"{self.venv / 'bin'}{os.pathsep}{self.env['PATH']}"
+        self.command = (
+            folder / "bin" / "skillkit"
+        )  # what a distribution would bring, beside the few packages that are here
+        self.command.parent.mkdir()
+        self.command.write_text(f'#!/bin/sh\nexec {self.python} -m skillkit_core "$@"\n')
+        self.command.chmod(0o755)
+        self.env["PATH"] = os.pathsep.join([str(self.venv / "bin"), str(self.command.parent), self.env["PATH"]])
 
     def run(self, *argv: str, env: dict[str, str] | None = None, cwd: Path | None = None) -> str:
         done = subprocess.run(
@@ -61,7 +67,7 @@ class Environment:
         return done.stdout
 
     def skillkit(self, *argv: str, **env: str) -> str:
-        return self.run(str(self.venv / "bin" / "skillkit"), *argv, env=env)
+        return self.run(str(self.command), *argv, env=env)
 
     def json(self, *argv: str, **env: str) -> object:
         return json.loads(self.skillkit(*argv, "--json", **env))
@@ -184,7 +190,7 @@ def test_plugins_of_the_pages_are_installed_listed_used_and_removed_without_a_tr
 
 def test_a_provider_that_is_not_installed_is_an_unknown_name(environment):
     done = subprocess.run(
-        [str(environment.venv / "bin" / "skillkit"), "run", "--provider", "echo", "hello"],
+        [str(environment.command), "run", "--provider", "echo", "hello"],
         env=environment.env, cwd=environment.cwd, capture_output=True, text=True, timeout=SECONDS,
     )  # fmt: skip
     assert done.returncode == 2
