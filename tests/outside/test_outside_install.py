@@ -112,8 +112,11 @@ def versions(skillkit):
     }
 
 
-def add_two_upgrade_and_remove(skillkit, plugin, release, repository, outlive):
-    """What a person does in any environment; ``outlive`` is what its own package manager does later."""
+def add_two_upgrade_and_remove(skillkit, plugin, release, repository, outlive, everything=False):
+    """What a person does in any environment; ``outlive`` is what its own package manager does later.
+
+    ``everything``: the package manager upgrades no single package.
+    """
     release(plugin("one"))
     release(plugin("two"))
     found = skillkit("plugins", "install", "skillkit-acme-one", "--yes", "--json").json
@@ -125,7 +128,7 @@ def add_two_upgrade_and_remove(skillkit, plugin, release, repository, outlive):
     assert one["cost"]["modules"] >= 1 and one["cost"]["milliseconds"] > 0
 
     said = skillkit("plugins", "install", "skillkit-acme-two", "--yes").ok().stdout
-    assert "skillkit-acme-two 1.0 is installed" in said and "To be run:" in said and "before_tool_call" in said
+    assert "skillkit-acme-two 1.0 is installed" in said and "To be run in the " in said and "before_tool_call" in said
     assert versions(skillkit) == {"one": "1.0", "two": "1.0"}
     skillkit("plugins", "install", repository, "--yes").ok()
     assert versions(skillkit) == {"one": "1.0", "two": "1.0", "three": "1.0"}
@@ -134,6 +137,7 @@ def add_two_upgrade_and_remove(skillkit, plugin, release, repository, outlive):
     release(plugin("two", "1.1"))
     rows = skillkit("plugins", "upgrade", "one", "--yes", "--json").json["packages"]
     assert {"package": "skillkit-acme-one", "before": "1.0", "after": "1.1"} in rows
+    assert versions(skillkit)["two"] == ("1.1" if everything else "1.0")
     outlive()
     now = versions(skillkit)
     assert now.keys() == {"one", "two", "three"} and now["one"] == "1.1"
@@ -168,6 +172,7 @@ def test_plugins_of_a_pipx_application_stay_together(mini, venv, plugin, release
         release,
         repository,
         lambda: tools.run("pipx", "upgrade", "--include-injected", "skillkit-mini").ok(),
+        everything=True,
     )
 
 

@@ -107,9 +107,9 @@ def test_what_a_uv_tool_loses_is_what_is_to_be_removed(place):
     (all_,) = tool.uninstall([])
     (left,) = tool.uninstall(["acme-a"])
     assert [word for word in all_.words if word not in left.words] == ["acme-a[x]>=1"]
-    assert lines(tool.upgrade([Installed("acme-a", "acme-a")])) == [
-        "tool upgrade skillkit-default --upgrade-package acme-a"
-    ]
+    (one,) = tool.upgrade([Installed("acme-a", "acme-a")])
+    assert one.words == (*all_.words, "--upgrade-package", "acme-a")
+    assert lines(tool.upgrade([], everything=True)) == ["tool upgrade skillkit-default"]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from skillkit_core.cli.output import short_path
 from skillkit_core.errors import SkillKitError, UsageError
 from skillkit_core.host.discovery import canonical
 
@@ -83,7 +84,7 @@ class Environment:
     @property
     def title(self) -> str:
         """The environment in a few words."""
-        return f"{self.kind} {self.prefix}"
+        return f"the {self.kind} {short_path(str(self.prefix))}"
 
     @property
     def own(self) -> str | None:
@@ -98,8 +99,11 @@ class Environment:
         """Return what removes packages."""
         raise NotImplementedError
 
-    def upgrade(self, packages: Sequence[Installed]) -> list[Step]:
-        """Return what upgrades packages to what their origins have now, as far as their requirements allow."""
+    def upgrade(self, packages: Sequence[Installed], everything: bool = False) -> list[Step]:
+        """Return what upgrades packages to what their origins have now, as far as their requirements allow.
+
+        ``everything``: the packages are all that there are.
+        """
         raise NotImplementedError
 
     def fetch(self, source: Source, into: Path) -> Step:
@@ -118,7 +122,7 @@ class UvTool(Environment):
     @property
     def title(self) -> str:
         """The tool and its folder."""
-        return f"the uv tool {self.own} ({self.prefix})"
+        return f"the uv tool {self.own} ({short_path(str(self.prefix))})"
 
     @property
     def _receipt(self) -> receipt.Receipt:
@@ -142,11 +146,13 @@ class UvTool(Environment):
         had = self._receipt
         return [self._step(had, {name: words for name, words in had.requirements.items() if name not in packages})]
 
-    def upgrade(self, packages: Sequence[Installed]) -> list[Step]:
-        """Return ``uv tool upgrade``, which keeps the requirements."""
+    def upgrade(self, packages: Sequence[Installed], everything: bool = False) -> list[Step]:
+        """Return ``uv tool upgrade``, which keeps the requirements, but cannot upgrade one package alone."""
         had = self._receipt
+        if everything:
+            return [Step((uv(), "tool", "upgrade", had.tool), Path.home())]
         named = [word for one in packages for word in ("--upgrade-package", one.package)]
-        return [Step((uv(), "tool", "upgrade", had.tool, *named), Path.home())]
+        return [self._step(had, had.requirements, *named)]
 
     def fetch(self, source: Source, into: Path) -> Step:
         """Return what fetches a package from the tool's indexes."""
@@ -188,7 +194,7 @@ class UvProject(Environment):
     @property
     def title(self) -> str:
         """The project's folder."""
-        return f"the uv project {self.root}"
+        return f"the uv project {short_path(str(self.root))}"
 
     @property
     def own(self) -> str | None:
@@ -242,7 +248,7 @@ class UvProject(Environment):
             by_place.setdefault(place, []).append(name)
         return [self._step("remove", *place, *names) for place, names in by_place.items()]
 
-    def upgrade(self, packages: Sequence[Installed]) -> list[Step]:
+    def upgrade(self, packages: Sequence[Installed], everything: bool = False) -> list[Step]:
         """Return ``uv sync`` with newer versions of packages."""
         named = [word for one in packages for word in ("--upgrade-package", one.package)]
         return [self._step("sync", "--inexact", *named)]
@@ -264,7 +270,7 @@ class Pipx(Environment):
     @property
     def title(self) -> str:
         """The application and its folder."""
-        return f"the pipx application {self.prefix.name} ({self.prefix})"
+        return f"the pipx application {self.prefix.name} ({short_path(str(self.prefix))})"
 
     @property
     def _metadata(self) -> dict[str, Any]:
@@ -293,7 +299,7 @@ class Pipx(Environment):
         """Return ``pipx uninject``. Dependencies stay: other plugins may need them."""
         return [self._step("uninject", "--leave-deps", self.prefix.name, *packages)]
 
-    def upgrade(self, packages: Sequence[Installed]) -> list[Step]:
+    def upgrade(self, packages: Sequence[Installed], everything: bool = False) -> list[Step]:
         """Return ``pipx upgrade`` of the application with what was injected, as pipx upgrades no single package."""
         return [self._step("upgrade", "--include-injected", self.prefix.name)]
 
@@ -335,7 +341,7 @@ class Venv(Environment):
         sure = ("--yes",) if self._has_pip else ()
         return [Step((*self._pip("uninstall"), *sure, *packages), Path.cwd())]
 
-    def upgrade(self, packages: Sequence[Installed]) -> list[Step]:
+    def upgrade(self, packages: Sequence[Installed], everything: bool = False) -> list[Step]:
         """Return ``pip install --upgrade`` of the origins: the index may know another package by the name of a private one."""
         words = [word for one in packages for word in (("--editable", one.origin) if one.editable else (one.origin,))]
         return [Step((*self._pip("install"), "--upgrade", *words), Path.cwd())]

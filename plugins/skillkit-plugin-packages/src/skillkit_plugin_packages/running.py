@@ -22,7 +22,7 @@ def shown(step: Step) -> str:
 
 def show(title: str, steps: Sequence[Step]) -> None:
     """Tell a person what is to be run, and in what."""
-    echo(f"SkillKit runs in {title}. To be run:")
+    echo(f"To be run in {title}:")
     for step in steps:
         echo(f"  {style('$', dim=True)} {printable(shown(step))}")
 

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from skillkit_core import Host
 
 
+_FOLD = re.compile(r"[-_.,:;()\s]+")
+
+
 class Known(NamedTuple):
     """A package of the table.
 
@@ -75,5 +78,8 @@ def matching(packages: list[Known], words: list[str]) -> list[tuple[Known, list[
 
 
 def _in(word: str, text: str) -> bool:
-    fold = re.compile(r"[-_. ]+")
-    return fold.sub(" ", word.lower()) in fold.sub(" ", text.lower())
+    """Return whether a word of ``text`` begins with ``word``; the name of the project says nothing."""
+    wanted, found = (_FOLD.sub(" ", one.lower()).strip() for one in (word, text))
+    if "skillkit" not in wanted:
+        found = found.replace("skillkit", "")
+    return f" {wanted}" in f" {found}"

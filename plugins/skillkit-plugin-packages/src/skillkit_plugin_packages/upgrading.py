@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import brings
-from .environment import Environment
+from .environment import Environment, Step
 from .installing import check_nothing_is_lost, origin
 from .removing import package_of
 from .running import run
@@ -36,7 +36,10 @@ class Upgrade:
         for package in wanted:
             check_policy(host, package, ())
         self.packages = [origin(package) for package in dict.fromkeys(wanted)]
-        self.steps = place.upgrade(self.packages if names else [*self.packages, origin("skillkit-core")])
+        self.steps = place.upgrade(self.packages, False) if names else self._all()
+
+    def _all(self) -> list[Step]:
+        return self.place.upgrade([*self.packages, origin("skillkit-core")], True)
 
     def carry_out(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Upgrade, and return each package with its versions before and after, and the problems of plugins that moved.
