@@ -17,7 +17,6 @@ from ..program import as_typed
 from .output import echo, fields, json_option, print_json, short_path, style, table, warning
 
 if TYPE_CHECKING:
-    from ..host.discovery import EntryPoint
     from ..host.manager import Host
     from ..host.plan import Decision
 
@@ -35,13 +34,6 @@ def _row(decision: Decision) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _package(entry: EntryPoint) -> dict[str, Any]:
-    return {
-        "name": entry.name, "distribution": entry.distribution, "version": entry.version, "module": entry.value,
-        "location": entry.location,
-    }  # fmt: skip
-
-
 @plugins.command("list")
 @json_option
 @click.pass_obj
@@ -51,12 +43,12 @@ def list_(state: Any, as_json: bool) -> None:
     Nothing is imported for it: 'skillkit plugins doctor' tells whether they load.
     """
     host: Host = state.host
-    rows = [_row(d) for d in host.decisions]
+    rows, packages = [_row(d) for d in host.decisions], host.plan.entries_of(SKILLS)
     if as_json:
         name = host.distribution.name if host.distribution else None
         problems = [p.to_dict() for p in host.plan.malformed]
-        found = {"plugins": rows, "skills": [_package(entry) for entry in host.plan.entries_of(SKILLS)]}
-        print_json({"distribution": name, "checked": False, **found, "problems": problems})
+        found = {"plugins": rows, "skills": [e._asdict() for e in packages], "problems": problems}
+        print_json({"distribution": name, "checked": False, **found})
         return
     if not rows:
         echo("No plugins are installed.")
@@ -68,7 +60,7 @@ def list_(state: Any, as_json: bool) -> None:
             {"bold": True} if i == 0 else {"fg": "green" if cell == "enabled" else "yellow"} if i == 2 else {}
         ),
     )
-    if packages := host.plan.entries_of(SKILLS):
+    if packages:
         echo()
         table(["package of skills", "version", "distribution"], [[e.name, e.version, e.distribution] for e in packages])
     for problem in host.plan.malformed:
@@ -91,9 +83,10 @@ def info(state: Any, name: str, as_json: bool) -> None:
         entry = next((e for e in packages if name in (e.name, e.distribution)), None)
         if entry is None:
             raise UnknownName("plugin", name, [*(d.name for d in host.decisions), *(e.name for e in packages)])
-        data = _package(entry) | {"skills": [skill.name for skill in host.skills.items() if skill.source == entry.name]}
-        shown = data | {"skills": ", ".join(data["skills"]), "location": short_path(entry.location)}
-        print_json(data) if as_json else fields([("package of skills", shown.pop("name")), *shown.items()])
+        skills = [skill.name for skill in host.skills.items() if skill.source == entry.name]
+        package = ("distribution", f"{entry.distribution} {entry.version}")
+        shown = [("package of skills", entry.name), package, ("module", entry.value), ("skills", ", ".join(skills))]
+        print_json(entry._asdict() | {"skills": skills}) if as_json else fields(shown)
         return
     host.collect_all()
     decision, manifest = decisions[0], None

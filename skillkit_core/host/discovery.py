@@ -242,10 +242,7 @@ def find_beside(entry: EntryPoint, name: str) -> str | None:
 
 
 def package_tables(entries: Iterable[EntryPoint]) -> Iterator[Mapping[str, Mapping[str, Any]]]:
-    """Yield the tables of what comes with which package: the ``packages.json`` of each package with such an entry point.
-
-    A table has names by package and by kind of item, ``{"acme-tools": {"plugins": ["acme"], "commands": ["acme"]}}``.
-    """
+    """Yield the tables ``packages.json``: names by package and kind, ``{"acme-tools": {"plugins": ["acme"]}}``."""
     import json
 
     for entry in entries:
@@ -253,7 +250,7 @@ def package_tables(entries: Iterable[EntryPoint]) -> Iterator[Mapping[str, Mappi
         if path is not None:
             with suppress(OSError, ValueError), open(path, encoding="utf-8") as file:  # a table is a hint, no more
                 table = json.load(file)
-                yield {name: about for name, about in table.items() if isinstance(about, dict)}
+                yield table if isinstance(table, dict) else {}
 
 
 def explain(file: str, distribution: str, version: str, wrong: Iterable[Wrong]) -> list[Diagnostic]:

@@ -276,9 +276,7 @@ class Plan:
             layers.append(project)
         layers.append(environment_layer(self._environ, (e.name for e in self.entries_of(PLUGINS))))
         layers.append(flag_layer(self.settings))
-        config = Config(
-            [layer for layer in layers if layer is not None], self._sections, self._installed, self._cwd, self.whence
-        )
+        config = Config([*filter(None, layers)], self._sections, self._installed, self._cwd, self.whence)
         name = self._distribution_name(config)
         if name is not None:
             from .distribution import load_distribution
@@ -372,15 +370,17 @@ class Plan:
 
     def whence(self, kind: str, name: str) -> str | None:
         """Return which package brings what is missing, and the command that lets it; ``None`` where no table knows."""
-        for table in package_tables(self.entries):
-            for package in (package for package, brings in table.items() if name in brings.get(kind, ())):
-                mine = [d for d in self.decisions if d.entry.distribution == package]
-                off = [d.name for d in mine if not d.enabled and d.duplicate_of is None]
-                if off:
-                    return f"{name!r} comes with the plugin {off[0]!r}, which does not run: skillkit plugins enable {off[0]}"
-                if mine:
-                    return f"{name!r} comes with {package}, of which 'skillkit plugins doctor' says more"
-                return f"{name!r} comes with {package}: skillkit plugins install {package}"
+        tables = package_tables(self.entries)
+        for package in (
+            package for table in tables for package, brings in table.items() if name in brings.get(kind, ())
+        ):
+            mine = [d for d in self.decisions if d.entry.distribution == package]
+            if off := [d.name for d in mine if not d.enabled]:
+                return (
+                    f"{name!r} comes with the plugin {off[0]!r}, which does not run: skillkit plugins enable {off[0]}"
+                )
+            way = ", of which 'skillkit plugins doctor' says more" if mine else f": skillkit plugins install {package}"
+            return f"{name!r} comes with {package}{way}"
         return None
 
     def problems(self) -> list[Diagnostic]:
@@ -389,9 +389,8 @@ class Plan:
         out = [p for p in self.malformed if (p.distribution, p.plugin) not in off]
         if (found := self.distribution) is not None:
             message, where = f"distribution {found.name!r} lists it, but it is not installed", "discovery"
-            for name in self._missing:
-                remedy = self.whence("plugins", name) or "install the package that brings it"
-                out.append(Diagnostic(name, where, message, remedy))
+            way = "install the package that brings it"
+            out += [Diagnostic(n, where, message, self.whence("plugins", n) or way) for n in self._missing]
         for decision in self.decisions:
             if (other := decision.duplicate_of) is not None:
                 entry = decision.entry

@@ -331,10 +331,8 @@ class Config:
                     if own or close_matches(name, known, 1, cutoff=0.75):
                         hint = f"did you mean {close[0]!r}?" if close else "no plugin that runs has such a section"
                         raise ConfigError(f"unknown setting {key!r}", where=where, hint=hint)
-                    why, remedy = (
-                        "not installed",
-                        f"{self._whence('config', name) or 'install it'}, or remove the section",
-                    )
+                    way = self._whence("config", name) or "install the package that brings it"
+                    why, remedy = "not installed", f"{way}, or remove the section"
                 if why:
                     message = f"{where}: the section does not count, because the plugin is {why}"
                     found.setdefault(name, Diagnostic(name, "config", message, remedy, severity="warning"))
