@@ -303,9 +303,9 @@ def test_a_section_of_a_plugin_that_is_not_installed_warns_and_stops_nothing(acm
     assert (done.code, done.json["model"]["value"]) == (0, "m")
     assert done.err.splitlines() == [
         f"Warning: plugin 'keyring', config: {file}:1: keyring: the section does not count, because the plugin is not "
-        "installed; pip install skillkit-keyring, or remove the section",
+        "installed; install the package that brings it, or remove the section",
         "Warning: plugin 'other', config: SKILLKIT_OTHER__THING: the section does not count, because the plugin is not "
-        "installed; pip install skillkit-other, or remove the section",
+        "installed; install the package that brings it, or remove the section",
     ]
     problems = acme.run("doctor", "--json").json["problems"]
     assert [(p["plugin"], p["severity"]) for p in problems] == [("keyring", "warning")]

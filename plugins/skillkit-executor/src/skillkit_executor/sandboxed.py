@@ -199,7 +199,7 @@ class Sandboxed:
         return UsageError(
             f"it names the policy {name!r}, and no plugin brings sandboxes",
             where=self.where(key),
-            hint=f"pip install skillkit-sandbox, or take executor.{key} away",
+            hint=f"skillkit plugins install skillkit-sandbox, or take executor.{key} away",
         )
 
 
