@@ -266,3 +266,30 @@ def test_a_missing_command_and_section_name_their_package(venv, outside):
     config.write_text("bash: {timeout: 5}\nacme: {x: 1}\n")
     checked = str(core("doctor"))
     assert "'bash' comes with skillkit-bash" in checked and "skillkit-acme" not in checked
+
+
+def test_a_plugin_that_does_not_load_is_said_and_other_commands_go_on(venv, outside, plugin):
+    environment = venv("skillkit-plugin-packages")
+    skillkit = lambda *words: environment.run("python", "-m", "skillkit_core", *words)  # noqa: E731
+
+    done = skillkit("plugins", "install", plugin("broken", code="import nonsense\n"), "--yes").fails(1)
+
+    assert "does not load" in done.stdout and "nonsense" in done.stderr
+    assert skillkit("plugins", "list").ok()
+    skillkit("plugins", "uninstall", "broken", "--yes").ok()
+    assert skillkit("plugins", "doctor").ok()
+
+
+def test_a_folder_is_used_in_place_and_a_package_of_skills_is_listed(venv, outside, plugin):
+    environment = venv("skillkit-plugin-packages")
+    skillkit = lambda *words: environment.run("python", "-m", "skillkit_core", *words)  # noqa: E731
+    folder = plugin("one")
+
+    skillkit("plugins", "install", "--editable", folder, "--yes").ok()
+    plugin("one", code=CODE.replace("_says", "_shouts"))
+    said = skillkit("plugins", "install", "skillkit-bundled", "--yes").ok().stdout
+
+    assert skillkit("plugins", "info", "one", "--json").json["items"]["tools"] == ["one_shouts"]
+    assert "Skills of skillkit_bundled" in said
+    assert [row["name"] for row in skillkit("plugins", "list", "--json").json["skills"]] == ["bundled"]
+    assert skillkit("plugins", "info", "bundled", "--json").json["distribution"] == "skillkit-bundled"
