@@ -119,10 +119,8 @@ def bundle(project: Project, wheel: Path, environment: Path, output: Path, tools
         UsageError: there is no pex, or the distribution has no command.
     """
     if project.command is None:
-        raise UsageError(
-            "the distribution has no command", where=str(project.folder / "pyproject.toml"),
-            hint=f'[project.scripts] with {project.name} = "skillkit_core.cli.bound:{project.name.replace("-", "_")}"',
-        )  # fmt: skip
+        where, hint = str(project.folder / "pyproject.toml"), "'skillkit dist new' writes [project.scripts] with one"
+        raise UsageError("the distribution has no command", where=where, hint=hint)
     output.parent.mkdir(parents=True, exist_ok=True)
     step(f"Packing {output.name}")
     requirement = f"{project.package}=={project.version}"
