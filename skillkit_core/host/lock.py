@@ -13,7 +13,7 @@ from os.path import basename, dirname, isfile, join, relpath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ConfigError
-from .discovery import canonical, dist_infos
+from .discovery import dist_infos
 
 if TYPE_CHECKING:
     from .distribution import Distribution
@@ -103,7 +103,7 @@ def differences(lock: Mapping[str, Any], plugins: Mapping[str, str], *, deep: bo
     for name, package in plugins.items():
         if lock["plugins"].get(name, {}).get("package") != package:
             yield Difference("plugin", package, f"plugin {name!r} of {package} was not there when the lock was written")
-    compared: list[Installed] = []
+    compared: dict[str, tuple[Installed, dict[str, str]]] = {}
     for package, locked in lock["packages"].items():
         if not (locked["own"] or same):
             continue
@@ -112,13 +112,13 @@ def differences(lock: Mapping[str, Any], plugins: Mapping[str, str], *, deep: bo
         elif found.version != locked["version"]:
             yield Difference("package", package, f"{package} is {found.version}, and {locked['version']} is locked")
         elif locked["own"] or deep:
-            compared.append(found)
-            if digest(found.files) != locked["digest"]:
+            compared[package] = found, found.files
+            if digest(compared[package][1]) != locked["digest"]:
                 yield Difference("package", package, f"{package} {found.version} has other files than were locked")
-    known = {path for one in here.values() for path in one.files} if deep else {p for o in compared for p in o.files}
-    for one in compared:
-        package = canonical(basename(one.info).partition("-")[0])
-        yield from (Difference("file", package, line) for line in _changes(dirname(one.info), one.files, known))
+    known = {path for one in here.values() for path in one.files} if deep else set()
+    known.update(path for _, files in compared.values() for path in files)
+    for package, (found, files) in compared.items():
+        yield from (Difference("file", package, line) for line in _changes(dirname(found.info), files, known))
 
 
 def _changes(root: str, files: Mapping[str, str], known: Iterable[str]) -> Iterator[str]:
