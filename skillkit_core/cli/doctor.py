@@ -24,17 +24,6 @@ from .plugins import note_unresolved, unknown_plugins
 
 if TYPE_CHECKING:
     from ..host.manager import Host
-    from ..host.plan import Plan
-
-
-def lock_state(plan: Plan) -> str:
-    """Return that everything is as it was locked, or raise an error that names all that is not."""
-    from ..host.lock import unlocked
-
-    path, wrong = unlocked(plan)
-    if wrong:
-        raise SkillKitError("; ".join(one.message for one in wrong), where=path)
-    return f"everything is as {path} has it"
 
 
 def _checks(host: Host) -> list[dict[str, Any]]:
@@ -108,7 +97,9 @@ def _checks(host: Host) -> list[dict[str, Any]]:
     own = [title] if (title := program().title) else []
     parts = [*own, f"skillkit-core {__version__}", f"Python {platform.python_version()} on {sys.platform}"]
     if host.distribution is not None and host.distribution.policy.require_lock:
-        check("lock", lambda: lock_state(host.plan))
+        from ..host.lock import check_lock
+
+        check("lock", lambda: f"everything is as {check_lock(host.plan, every=True)} has it")
     check("version", lambda: ", ".join(parts))
     check("environment", environment)
     check("configuration", configuration)

@@ -127,13 +127,12 @@ def _policy(document: Document, base: Policy) -> Policy:
 
 
 def _command(document: Document) -> Mapping[str, str]:
-    given: Mapping[str, Any] = _expect(document, "command", document.data.get("command", {}), dict, "a mapping")
+    given: Mapping[str, str] = _expect(document, "command", document.data.get("command", {}), dict, "a mapping")
     _no_unknown(document, given, ("home", "prefix", "help"), "command.")
     for key, value in given.items():
         _expect(document, f"command.{key}", value, str, "a text")
-        if key != "help" and not re.fullmatch(r"[a-z][a-z0-9-]*" if key == "home" else r"[A-Z][A-Z0-9_]*", value):
-            like = "a folder's name such as 'acme'" if key == "home" else "the beginning of variables such as 'ACME'"
-            raise ConfigError(f"must be {like}, not {value!r}", where=document.where(f"command.{key}"))
+        if key != "help" and not re.fullmatch(r"[A-Za-z][\w-]*", value):
+            raise ConfigError(f"must be a name such as 'acme', not {value!r}", where=document.where(f"command.{key}"))
     return given
 
 

@@ -44,7 +44,7 @@ def is_content(path: str) -> bool:
     """Return whether a file is a part of a package, and none that an installer writes in its own way."""
     if ".dist-info/" in path:
         return path.endswith(("/METADATA", "/entry_points.txt"))
-    return not path.startswith(("..", "/")) and "__pycache__" not in path and basename(path) != LOCK
+    return not path.startswith(("..", "/")) and "/__pycache__/" not in path and basename(path) != LOCK
 
 
 class Difference(NamedTuple):
@@ -139,19 +139,20 @@ def _changes(root: str, files: Mapping[str, str], known: Iterable[str]) -> Itera
                     yield f"{path} was added"
 
 
-def unlocked(plan: Plan) -> tuple[str, list[Difference]]:
-    """Return the path of the lock of a plan's distribution, and what is not as it was locked."""
+def check_lock(plan: Plan, every: bool = False) -> str:
+    """Return the path of the lock of a plan's distribution.
+
+    Raises:
+        ConfigError: something is not as it was locked. The error names the first difference, or ``every`` one.
+    """
     found = plan.distribution
     assert found is not None
     path = place_of_lock(found, plan.paths.config)
     plugins = {d.name: d.entry.distribution for d in plan.decisions if d.enabled}
-    return path, list(differences(read_lock(path, found.name), plugins))
-
-
-def refuse_unlocked(plan: Plan) -> None:
-    """Raise :class:`ConfigError` with the first difference if something is not as it was locked."""
-    path, wrong = unlocked(plan)
+    wrong = [one.message for one in differences(read_lock(path, found.name), plugins)]
     if wrong:
-        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-        hint = "install what was locked; 'skillkit doctor' shows every difference"
-        raise ConfigError(f"{wrong[0].message}{more}; nothing of the distribution runs", where=path, hint=hint)
+        more = f", and {len(wrong) - 1} more" if wrong[1:] else ""
+        text = "; ".join(wrong) if every else f"{wrong[0]}{more}; nothing of the distribution runs"
+        hint = "" if every else "; 'skillkit doctor' shows every difference"
+        raise ConfigError(text, where=path, hint=f"install what was locked{hint}")
+    return path

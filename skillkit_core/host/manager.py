@@ -269,9 +269,9 @@ class Host:
         from .plugins import Plugins
 
         if self.distribution is not None and self.distribution.policy.require_lock and self.plan.locked:
-            from .lock import refuse_unlocked
+            from .lock import check_lock
 
-            refuse_unlocked(self.plan)
+            check_lock(self.plan)
 
         loading = Plugins(self, self.report, self.plan.seconds("plugins.hook_timeout", HOOK_SECONDS))
         limit = self.plan.seconds("plugins.import_timeout", IMPORT_SECONDS)

@@ -26,10 +26,10 @@ def metadata_of(package: Installed) -> Distribution:
     return PathDistribution(Path(package.info))
 
 
-def is_editable(package: Installed) -> bool:
-    """Return whether the files of a package are those of a working copy, which change."""
+def is_unpinned(package: Installed) -> bool:
+    """Return whether nobody can say which files belong to a package: they are those of a working copy, or nobody recorded them."""
     told = metadata_of(package).read_text("direct_url.json")
-    return bool(told and json.loads(told).get("dir_info", {}).get("editable"))
+    return not package.files or bool(told and json.loads(told).get("dir_info", {}).get("editable"))
 
 
 def builds_on_skillkit(name: str, package: Installed) -> bool:
@@ -83,7 +83,7 @@ def make_lock(host: Host, packages: Iterable[str]) -> dict[str, Any]:
             "version": package.version,
             "digest": digest(package.files),
             "own": builds_on_skillkit(name, package),
-            **({"editable": True} if is_editable(package) else {}),
+            **({"unpinned": True} if is_unpinned(package) else {}),
         }
     return {
         "lock_version": 1,

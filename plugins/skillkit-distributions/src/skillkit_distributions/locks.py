@@ -73,15 +73,15 @@ def lock(ctx: click.Context, distribution: str | None, output: Path | None, as_j
     host.plan.pass_lock()
     made = make_lock(host, packages_of(host))
     write_lock(path, made)
-    loose = sorted(name for name, one in made["packages"].items() if one.get("editable"))
+    loose = sorted(name for name, one in made["packages"].items() if one.get("unpinned"))
     if as_json:
-        print_json({"lock": str(path), "editable": loose, **made})
+        print_json({"lock": str(path), "unpinned": loose, **made})
         return
     count = f"{len(made['plugins'])} plugins of {len(made['packages'])} packages"
     echo(f"{style('✓', fg='green')} {count} in {short_path(str(path))}")
     if loose:
         shown = ", ".join(loose[:3]) + (f" and {len(loose) - 3} more" if len(loose) > 3 else "")
-        warning(f"installed editable, so that their files are not pinned: {shown}")
+        warning(f"installed editable or without a RECORD, so that their files are not pinned: {shown}")
 
 
 def _is_installed(host: Host, path: str) -> bool:
