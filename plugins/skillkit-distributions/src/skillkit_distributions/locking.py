@@ -27,7 +27,7 @@ def metadata_of(package: Installed) -> Distribution:
 
 
 def is_unpinned(package: Installed) -> bool:
-    """Return whether nobody can say which files belong to a package: they are those of a working copy, or nobody recorded them."""
+    """Return whether nobody can say which files belong to a package: a working copy changes, or no RECORD has them."""
     told = metadata_of(package).read_text("direct_url.json")
     return not package.files or bool(told and json.loads(told).get("dir_info", {}).get("editable"))
 
