@@ -6,11 +6,14 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
+from skillkit_core.program import program
+
 from .questions import KeyQuestion, Question
 
 __all__ = ["IDLE", "PAUSE", "WAITS", "After", "AnswerLine", "Answering", "Later", "after"]
 
-IDLE, WAITS = "SkillKit", "SkillKit: a question waits"
+IDLE = program().distribution or "SkillKit"
+WAITS = f"{IDLE}: a question waits"
 """Titles of the terminal."""
 PAUSE = 0.5
 """Seconds without a key before a question takes one, and after the key that answers it."""

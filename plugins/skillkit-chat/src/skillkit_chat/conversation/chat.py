@@ -31,7 +31,7 @@ from skillkit_frontend import (
 )
 
 from skillkit_core.cli.output import printable, shorten
-from skillkit_core.program import as_typed
+from skillkit_core.program import as_typed, program
 
 from .completion import ChatCompleter
 from .input_line import EARLY, InputLine, history_in
@@ -108,7 +108,7 @@ class Chat:
         from skillkit_core import __version__
 
         hint = "  /help shows commands and keys"
-        self.screen.print(Text.assemble((f"SkillKit {__version__}", "bold"), (hint, "dim")))
+        self.screen.print(Text.assemble((program().title or f"SkillKit {__version__}", "bold"), (hint, "dim")))
         beside = [asyncio.create_task(work) for work in (self._tick(), self._choose_model())]
         try:
             with patch_stdout(raw=True), ends_in_time(self.leave):
