@@ -21,8 +21,8 @@ class Program(NamedTuple):
     """
 
     name: str = "skillkit"
-    title: str = ""  # name and version, for people
-    distribution: str | None = None  # None: the user chooses
+    title: str = ""
+    distribution: str | None = None
     prefix: str = PREFIX
     may_leave: bool = True
     command_line: bool = False
