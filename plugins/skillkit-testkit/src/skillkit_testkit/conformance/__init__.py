@@ -16,12 +16,15 @@ from typing import Any
 
 _WHERE = {
     "AdapterConformance": "adapter",
+    "CommandConformance": "command",
     "CompactorConformance": "compactor",
     "ExecutorConformance": "executor",
+    "GuardConformance": "guard",
     "RuntimeConformance": "runtime",
     "Scripting": "adapter_case",
     "SessionStoreConformance": "session_store",
     "SkillLoaderConformance": "skill_loader",
+    "ToolConformance": "tool",
     "UserInterfaceConformance": "user_interface",
 }
 
