@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -56,7 +57,9 @@ class ProcessChecks(StoreCase):
         if self.opener is None or not self.durable:
             pytest.skip("needs 'opener', so that another process can open the same store")
         argv = [sys.executable, "-c", _WRITER, self.opener, str(tmp_path / "sessions")]
-        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        # A store that is not installed is found where this process finds it.
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) as process:
             assert process.stdout
             assert process.stdout.readline() == "ready\n"
             yield process
