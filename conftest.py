@@ -38,6 +38,10 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_I
 ssl.create_default_context = functools.cache(ssl.create_default_context)
 
 
+# What authors' tools copy, with tests of its own: a test makes each, and runs those.
+collect_ignore_glob = ["plugins/*/src/*/templates/*"]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure():
     """Add the profile of Hypothesis, which is imported here because bytecode has its folder only now."""

@@ -49,22 +49,18 @@ def _kinds() -> str:
 @click.argument("name")
 @click.option("--kind", required=True, type=click.Choice(list(KINDS)), metavar="KIND", help="What the plugin brings.")
 @click.option("--package", metavar="NAME", help="Name of the package.  [default: skillkit-NAME]")
-@click.option(
-    "--in", "parent", default=".", metavar="DIR", help="Where the folder is made.  [default: here]",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-)  # fmt: skip
 @click.pass_obj
-def new(state: Any, name: str, kind: str, package: str | None, parent: Path) -> None:
+def new(state: Any, name: str, kind: str, package: str | None) -> None:
     """Make the package of a plugin."""
-    from skillkit_core.cli.output import echo, short_path, style
+    from skillkit_core.cli.output import echo, style
 
     name = name.removeprefix("skillkit-")
     package = package or f"skillkit-{name}"
     _check_names(state.host, name, package, kind)
-    folder = make(parent / package, kind, name=name, package=package)
+    folder = make(Path(package), kind, name=name, package=package)
     files = sum(1 for _ in _files(folder))
-    echo(f"{style('✓', fg='green')} {short_path(str(folder))}: {files} files, {KINDS[kind]}.")
-    steps = [f"cd {folder if folder.is_absolute() else os.path.relpath(folder)}", "uv run pytest"]
+    echo(f"{style('✓', fg='green')} {folder}: {files} files, {KINDS[kind]}.")
+    steps = [f"cd {folder}", "uv run pytest"]
     steps += ["uv run skillkit skills dev src" if kind == "skills" else "uv run skillkit dev"]
     says = {
         "uv run pytest": "its tests",
@@ -106,10 +102,12 @@ def make(folder: Path, kind: str, *, name: str, package: str) -> Path:
     Raises:
         UsageError: the folder is there.
     """
+    from skillkit_skill_tools import make_skill
+
     from skillkit_core.errors import UsageError
 
     if folder.exists() or folder.is_symlink():
-        raise UsageError(f"{folder} is there already", hint="choose another name, or another place with --in")
+        raise UsageError(f"{folder} is there already", hint="choose another name, or another folder")
     words = {
         "skillkit-acme": package,
         "skillkit_acme": re.sub(r"[-.]", "_", package).lower(),
@@ -126,8 +124,10 @@ def make(folder: Path, kind: str, *, name: str, package: str) -> Path:
                 place = made / _filled(str(file.relative_to(template)), words)
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_text(_filled(file.read_text(encoding="utf-8"), words), encoding="utf-8")
-        if kind == "skills":  # has no code of its own, so that there is nothing to type
-            (made / "src" / words["skillkit_acme"] / "py.typed").unlink()
+        if kind == "skills":  # whose package has no code, so that there is nothing to type
+            module = made / "src" / words["skillkit_acme"]
+            (module / "py.typed").unlink()
+            make_skill(module / name)
         made.chmod(0o777 & ~_umask())
         made.rename(folder)
     finally:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .case_runs import Outcome as Outcome, SkillTester as SkillTester
     from .cases import SkillCases as SkillCases, read_cases as read_cases
     from .folder_watch import FolderWatch as FolderWatch
+    from .new import make_skill as make_skill
     from .no_effect import without_effect as without_effect
     from .reload import Reload as Reload, reload_skills as reload_skills
     from .repairs import Repair as Repair, repair_of as repair_of
@@ -24,6 +25,7 @@ _WHERE = {
     "Repair": "repairs",
     "SkillCases": "cases",
     "SkillTester": "case_runs",
+    "make_skill": "new",
     "read_cases": "cases",
     "reload_skills": "reload",
     "repair_of": "repairs",
@@ -36,6 +38,7 @@ __all__ = [
     "Repair",
     "SkillCases",
     "SkillTester",
+    "make_skill",
     "read_cases",
     "reload_skills",
     "repair_of",

@@ -1,4 +1,4 @@
-"""The plugin ``skill-tools``: ``skillkit skills check``, ``test`` and ``dev``, and reloads while a session is open.
+"""The plugin ``skill-tools``: ``skillkit skills new``, ``check``, ``test`` and ``dev``, and reloads while a session is open.
 
 watchdog is imported when a watch starts.
 """
@@ -33,7 +33,8 @@ def register_config(register: Callable[[ConfigSection], None]) -> None:
 
 @hookimpl(optionalhook=True)
 def register_skill_commands(register: Callable[[Command], None]) -> None:
-    """``skillkit skills check``, ``test`` and ``dev``."""
+    """``skillkit skills new``, ``check``, ``test`` and ``dev``."""
+    register(Command("new", "skillkit_skill_tools.new:new", "Make a skill with an action and tests."))
     register(Command("check", "skillkit_skill_tools.checking:check", "Say what is wrong with skills."))
     register(Command("test", "skillkit_skill_tools.testing:test", "Run the tests of skills."))
     register(Command("dev", "skillkit_skill_tools.dev:dev", "Show each change of a skill, its problems and its tests."))
