@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import threading
@@ -72,6 +71,8 @@ class AbortSignal:
 
     async def wait(self) -> None:
         """Return when the signal is set."""
+        import asyncio  # not above: plugins import contracts at each start, and most commands have no loop
+
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
 

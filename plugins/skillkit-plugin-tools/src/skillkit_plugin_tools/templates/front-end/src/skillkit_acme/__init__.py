@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
 from skillkit_core import Command, hookimpl
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from skillkit_core import Host
     from skillkit_frontend import Block, Choices, Log, Question
 
@@ -25,6 +24,9 @@ def __getattr__(name: str) -> Any:
     """Make the command when somebody calls it: its options are imported only then."""
     if name != "acme_command":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import asyncio
+
+    import click
     from skillkit_frontend import Choices, choosing, configure, going_on, prepare
 
     @click.command("acme")
@@ -82,6 +84,8 @@ class AcmeView:
 
     async def ask(self, question: Question) -> Any:
         """Ask in a line; where nobody is there, the question is declined."""
+        import asyncio
+
         from skillkit_core.cli.output import echo
         from skillkit_frontend import TextQuestion
 

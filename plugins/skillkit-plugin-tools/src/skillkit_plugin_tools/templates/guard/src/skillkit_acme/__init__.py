@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from skillkit_core import HandlerContext, ToolCallEvent, ToolCallEventResult, hookimpl
+from skillkit_core import hookimpl
+
+if TYPE_CHECKING:
+    from skillkit_core import HandlerContext, ToolCallEvent, ToolCallEventResult
 
 PROTECTED = (".env", ".git")  # files, and folders with all in them
 
@@ -16,6 +20,8 @@ def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEvent
     What a tool does stands in its annotations, so that a guard needs no list of tools. Where this function
     fails, the call is blocked.
     """
+    from skillkit_core import ToolCallEventResult  # each command imports this file, and few of them judge a call
+
     if event.annotations.get("mutates", "world") == "none":
         return None
     workspace = (ctx.agent.cwd if ctx.agent is not None else Path()).resolve()
