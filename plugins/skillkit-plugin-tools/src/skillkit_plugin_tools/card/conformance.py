@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from .checks import Check, held, skipped, verdict
-from .importing import NO_CODE, environment
+from .importing import environment
 from .subject import Subject
 
 __all__ = ["test_checks"]
@@ -49,7 +49,8 @@ def test_checks(subject: Subject, brought: dict[str, dict[str, Any]]) -> Iterato
         return
     rows: list[dict[str, Any]] = []
     yield _own(subject, rows)
-    yield _contracts(subject, brought, rows)
+    if subject.plugins:
+        yield _contracts(subject, brought, rows)
 
 
 def _own(subject: Subject, rows: list[dict[str, Any]]) -> Check:
@@ -70,8 +71,6 @@ def _own(subject: Subject, rows: list[dict[str, Any]]) -> Check:
 
 
 def _contracts(subject: Subject, brought: dict[str, dict[str, Any]], rows: list[dict[str, Any]]) -> Check:
-    if not subject.plugins:
-        return skipped("contracts", CONTRACTS, NO_CODE)
     wrong: list[str] = []
     passed: Counter[str] = Counter()
     missing: list[str] = []

@@ -26,15 +26,11 @@ EFFECTS = "importing it does nothing else"
 COST = f"each command pays little for it: at most {MOST_MODULES} modules and {MOST_CPU * 1000:.0f} ms"
 ALONE = "it registers on a core without any other plugin"
 ITEMS = "each item says what it is, and what it names can be imported"
-NO_CODE = "there is no code of a plugin"
 
 
 def import_checks(subject: Subject, brought: dict[str, dict[str, Any]]) -> Iterator[Check]:
     """Yield the checks of all plugins of a package; ``brought`` takes what each of them brings."""
     promises = {"import": EFFECTS, "cost": COST, "alone": ALONE, "items": ITEMS}
-    if not subject.plugins:
-        yield from (skipped(name, promise, NO_CODE) for name, promise in promises.items())
-        return
     wrong: dict[str, list[str]] = {name: [] for name in promises}
     costs = []
     for name, value in subject.plugins.items():

@@ -21,8 +21,9 @@ def package_checks(subject: Subject) -> Iterator[Check]:
     """Yield the checks that need no import."""
     yield verdict("contents", "the wheel holds what it names, and no tests", _contents(subject))
     yield verdict("metadata", "people read what it is, and under which licence", _metadata(subject))
-    yield _api(subject)
-    yield _typed(subject)
+    if subject.plugins:
+        yield _api(subject)
+        yield _typed(subject)
 
 
 def _contents(subject: Subject) -> Iterator[str]:
@@ -60,8 +61,6 @@ def _metadata(subject: Subject) -> Iterator[str]:
 
 def _api(subject: Subject) -> Check:
     name, promise = "api", "it says which versions of skillkit-core it is for"
-    if not subject.plugins:
-        return skipped(name, promise, "there is no code of a plugin")
     if same(subject.name, "skillkit-core"):
         return held(name, promise)
     found = next((one for one in subject.requires if same(one.name, "skillkit-core")), None)
@@ -80,8 +79,7 @@ def _api(subject: Subject) -> Check:
 def _typed(subject: Subject) -> Check:
     name, promise = "typed", "type checkers read its types (py.typed)"
     packages = {Path(file).parts[0] for file in subject.files if file.endswith("/__init__.py")}
-    if not subject.plugins or not packages:
-        single = subject.plugins and "a single module cannot say so; make it a package"
-        return skipped(name, promise, single or "there is no code of a plugin")
+    if not packages:
+        return skipped(name, promise, "a single module cannot say so; make it a package")
     wrong = [f"{one}/py.typed is missing" for one in sorted(packages) if f"{one}/py.typed" not in subject.files]
     return verdict(name, promise, wrong)

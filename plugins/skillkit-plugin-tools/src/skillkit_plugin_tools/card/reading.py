@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import skillkit_core
 
-from .checks import Check, skipped, verdict
+from .checks import Check, verdict
 from .subject import Subject
 
 __all__ = ["source_checks"]
@@ -34,10 +34,6 @@ def source_checks(subject: Subject) -> Iterator[Check]:
         for path in subject.modules
         if ".dist-info" not in path.parts[0]
     ]
-    if not subject.plugins:
-        for name, promise in (("hooks", HOOKS), ("docs", DOCS), ("public", PUBLIC)):
-            yield skipped(name, promise, "there is no code of a plugin")
-        return
     yield verdict("hooks", HOOKS, (line for one in sources for line in _unmarked(one)))
     yield verdict("docs", DOCS, (line for one in sources for line in _undocumented(one)))
     yield verdict("public", PUBLIC, (line for one in sources for line in _past_the_door(one)))

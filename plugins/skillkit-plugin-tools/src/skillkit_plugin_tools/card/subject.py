@@ -101,8 +101,7 @@ def found(given: str) -> Iterator[Subject]:
         with found(str(source)) as subject:
             yield subject
         return
-    files = tuple(str(file) for file in dist.files or ())
-    yield Subject(dist, Path(str(dist.locate_file(""))), files, None)
+    yield Subject(dist, Path(str(dist.locate_file(""))), tuple(str(file) for file in dist.files or ()), None)
 
 
 def _unpacked(path: Path, folder: Path) -> Subject:
@@ -122,6 +121,7 @@ def _unpacked(path: Path, folder: Path) -> Subject:
 def _installed(name: str) -> metadata.Distribution:
     """Return the distribution of a plugin, of a package of skills, or of that name."""
     entries = [entry for entry in scan() if entry.group in (PLUGINS, SKILLS)]
+    entries.sort(key=lambda entry: entry.group != PLUGINS)  # a plugin, before a package of skills of the same name
     owner = next((entry.distribution for entry in entries if entry.name == name), name)
     try:
         return metadata.distribution(owner)
