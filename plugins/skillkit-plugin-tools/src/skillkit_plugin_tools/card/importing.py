@@ -18,7 +18,7 @@ from .subject import Subject
 __all__ = ["environment", "import_checks", "probed"]
 
 SECONDS = 60
-MOST_MODULES = 30
+MOST_MODULES = 40
 MOST_CPU = 0.1  # seconds
 TRIES = 3
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Awaitable, Coroutine
 from contextvars import Context
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from skillkit_core.abort import AbortSignal
+
+if TYPE_CHECKING:
+    import asyncio  # adapters import this file at each start, and most commands have no loop
 
 __all__ = ["Interrupted", "Watch"]
 
@@ -40,7 +42,9 @@ class Watch:
     __slots__ = ("_deadline", "_loop", "_patience", "_remove", "_signal", "_since", "_task", "_timer", "reason")
 
     def __init__(self, signal: AbortSignal) -> None:
-        self._loop = asyncio.get_running_loop()
+        from asyncio import get_running_loop
+
+        self._loop = get_running_loop()
         self._task: asyncio.Task[object] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._deadline: float | None = None
@@ -74,7 +78,9 @@ class Watch:
         Raises:
             Interrupted: the wait was ended, or is not begun because the run is aborted or an earlier wait was ended.
         """
-        task = asyncio.current_task()
+        from asyncio import CancelledError, current_task
+
+        task = current_task()
         if task is None or self.reason is not None or self._signal.aborted:
             if isinstance(awaitable, Coroutine):
                 awaitable.close()
@@ -86,7 +92,7 @@ class Watch:
         self._task = task
         try:
             return await awaitable
-        except asyncio.CancelledError:
+        except CancelledError:
             reason = self._ended()
             if reason is not None and task.uncancel() <= before:
                 raise Interrupted(reason) from None

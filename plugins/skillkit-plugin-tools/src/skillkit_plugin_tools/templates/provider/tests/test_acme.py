@@ -50,7 +50,10 @@ class TestAdapter(AdapterConformance):
 
     @pytest.fixture
     def make_adapter(self):
-        return lambda url: skillkit_acme.AcmeAdapter(None, provider="acme", base_url=url, api_key="a-key")
+        def make(url):
+            return skillkit_acme.AcmeAdapter(None, provider="acme", base_url=url, api_key="a-key")
+
+        return make
 
 
 def test_the_provider_has_a_model_to_begin_with(make_host):

@@ -34,7 +34,7 @@ def register_models(register: Callable[[ModelDefinition], None]) -> None:
 
 
 class AcmeAdapter(HTTPAdapter):
-    """Speaks "acme-lines". All but the words of the wire is the base's: waits, failures, secrets, connections."""
+    """Speaks "acme-lines". Waits, failures, secrets and connections are the base's."""
 
     api = "acme-lines"
     path = "/say"
