@@ -56,7 +56,7 @@ def dev(ctx: click.Context, words: tuple[str, ...]) -> Any:
     host.load()
     for problem in host.problems:
         if problem.plugin in project.plugins and problem.severity == "error":
-            error_line(str(problem))
+            error_line(f"{problem.plugin}: {problem.message}")
     host.add_plugin(Reloading(host, project))
     command, *rest = words or (_opening(root),)
     group = cast(click.Group, root.command)

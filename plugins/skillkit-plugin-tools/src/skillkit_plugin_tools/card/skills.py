@@ -50,4 +50,8 @@ def _errors(subject: Subject, folders: list[str]) -> Iterator[str]:
     except ValueError:
         yield f"'skillkit skills check' failed: {(done.stderr.strip().splitlines() or ['it said nothing'])[-1]}"
         return
-    yield from (f"{one['where']}: {one['message']}" for one in told["problems"] if one["severity"] == "error")
+    problems = [*told["problems"], *(one for skill in told["skills"] for one in skill["problems"])]
+    for one in problems:
+        if one["severity"] == "error":
+            where = str(one["path"] or "skills").replace(f"{subject.site}/", "")
+            yield f"{where}{':' + str(one['line']) if one['line'] else ''}: {one['message']}"

@@ -30,7 +30,8 @@ def register_adapters(register: Callable[[Provider], None]) -> None:
 @hookimpl
 def register_models(register: Callable[[ModelDefinition], None]) -> None:
     """Say what is known of its models: windows, prices, what they can."""
-    register(ModelDefinition("acme-1", "acme", "acme-lines", context_window=8_000, capabilities=frozenset({"text"})))
+    known = {"context_window": 8_000, "capabilities": frozenset({"text"})}
+    register(ModelDefinition("acme-1", "acme", "acme-lines", **known))
 
 
 class AcmeAdapter(HTTPAdapter):
