@@ -220,6 +220,18 @@ def follow(page: Path, env: Environment) -> None:
             printed = env.run(str(env.python), "-c", block.text, cwd=folder)
 
 
+def test_the_tests_of_the_tutorial_pass_and_its_report_card_lacks_what_is_for_publishing(wheels):
+    _, folder, _ = wheels
+    package, home = folder / "sources" / "skillkit-reading", folder / "card"
+    home.mkdir()
+    argv = [sys.executable, "-m", "skillkit_core", "plugins", "check", "--json", str(package)]
+    env = {**os.environ, "SKILLKIT_HOME": str(home)}
+    done = subprocess.run(argv, cwd=home, env=env, capture_output=True, text=True, timeout=SECONDS)
+    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert [name for name, check in checks.items() if check["state"] == "failed"] == ["metadata"], done.stdout
+    assert checks["contracts"]["line"].startswith("guard ")
+
+
 @pytest.mark.parametrize("page", ["tutorial/first-plugin", "how-to/write-a-skill", "how-to/write-a-runtime"])
 def test_a_page_is_followed_from_wheels_in_an_empty_directory(environment, page):
     follow(ROOT / "docs" / f"{page}.md", environment)
