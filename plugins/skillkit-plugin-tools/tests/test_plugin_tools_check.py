@@ -178,6 +178,13 @@ def test_a_plugin_that_does_not_register_is_one_line(project, old, new, check, s
     assert "\n" not in wrong[check][0]
 
 
+def test_a_hook_beyond_what_the_plugin_declares_is_said(project):
+    (project / "src/skillkit_mine/plugin.yaml").write_text("needs: {hooks: [register_commands]}\n")
+    with found(str(project)) as subject:
+        (line,) = failed(import_checks(subject, {}))["alone"]
+    assert "register_tools" in line
+
+
 def test_skills_that_nobody_finds_and_packages_without_one_are_said(tmp_path):
     folder = make(tmp_path / "mine", "skills", name="mine", package="mine")
     (folder / "src/mine/mine/SKILL.md").write_text("---\nname: mine\n---\n")

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from skillkit_plugin_tools.dev import Project
 from skillkit_plugin_tools.new import make
+from skillkit_plugin_tools.project import Project
 from skillkit_plugin_tools.reloading import reload
 
 from skillkit_core import UsageError, hookimpl

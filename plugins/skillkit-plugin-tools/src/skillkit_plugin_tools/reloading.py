@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from skillkit_core import AgentRunner, Host
 
-    from .dev import Project
+    from .project import Project
 
 __all__ = ["Reloading", "reload"]
 

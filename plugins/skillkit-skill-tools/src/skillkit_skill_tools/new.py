@@ -23,6 +23,7 @@ EXAMPLE = "count the words of 'one two three' with {name}"
 def new(folder: Path) -> None:
     """Make a skill called NAME, in a new folder: an action, tests of the action, and requests that lead to the skill."""
     from skillkit_core.cli.output import echo, style
+    from skillkit_core.program import as_typed
 
     make_skill(folder)
     echo(f"{style('✓', fg='green')} {folder}: a skill with one action and four tests.")
@@ -34,7 +35,7 @@ def new(folder: Path) -> None:
     }
     width = max(len(step) for step, what in steps.items() if what)
     for step, what in steps.items():
-        echo(f"  {step:<{width}}  {style(what, dim=True)}".rstrip())
+        echo(as_typed(f"  {step:<{width}}  {style(what, dim=True)}".rstrip()))
 
 
 def make_skill(folder: Path) -> Path:

@@ -65,11 +65,11 @@ def effects(name: str, value: str, own: str) -> dict[str, Any]:
     before = _state()
     with _Printed() as printed:
         end = _watch(own, acts)
-        plugin, error = _imported(value)
+        error = _imported(value)
         end()
     acts += [f"prints {text.strip()[:60]!r}" for text in printed.texts if text.strip()]
     acts += _changes(before, _state())
-    return {"error": error, "acts": list(dict.fromkeys(acts)), **({} if error else _brought(name, plugin))}
+    return {"error": error, "acts": list(dict.fromkeys(acts)), **({} if error else _brought(name))}
 
 
 def _bare_core() -> None:
@@ -81,8 +81,8 @@ def _bare_core() -> None:
     host.close()
 
 
-def _imported(value: str) -> tuple[Any, str]:
-    """Return the plugin, or why it cannot be imported."""
+def _imported(value: str) -> str:
+    """Import a plugin; return why it cannot be imported, or nothing."""
     from importlib import import_module
     from traceback import extract_tb
 
@@ -91,11 +91,11 @@ def _imported(value: str) -> tuple[Any, str]:
         plugin: Any = import_module(module)
         for part in filter(None, attribute.split(".")):
             plugin = getattr(plugin, part)
-        return plugin() if isinstance(plugin, type) else plugin, ""
     except BaseException as error:  # noqa: BLE001 - whatever it is, the card says it
         frame = next((f for f in reversed(extract_tb(error.__traceback__)) if "importlib" not in f.filename), None)
         where = f"{frame.filename}:{frame.lineno}: " if frame is not None else ""
-        return None, f"{where}{type(error).__name__}: {error}"
+        return f"{where}{type(error).__name__}: {error}"
+    return ""
 
 
 def _watch(own: str, acts: list[str]) -> Callable[[], None]:
@@ -208,15 +208,15 @@ def _changes(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
             yield f"changes {what}"
 
 
-def _brought(name: str, plugin: Any) -> dict[str, Any]:
-    """Register the plugin on a host without any other, and return its hooks, items and problems."""
+def _brought(name: str) -> dict[str, Any]:
+    """Load the plugin as an installed one on a host without any other, and return its hooks, items and problems."""
     from skillkit_core import Host
     from skillkit_core.errors import SkillKitError
-    from skillkit_core.host.loading import check_api
 
+    alone = Path("distribution.yaml")
+    alone.write_text(f"schema_version: 1\nname: card\nplugins: [{name}]\npolicy: {{only_listed: true}}\n", "utf-8")
     try:
-        check_api(name, plugin)
-        host = Host(plugins=[(name, plugin)], discover=False)
+        host = Host(str(alone))
         host.collect_all()
     except SkillKitError as error:
         return {"problems": [str(error)], "hooks": [], "items": {}, "targets": []}
