@@ -180,6 +180,7 @@ class Skill:
     domains: tuple[str, ...] = ()
     intents: tuple[str, ...] = ()
     keywords: tuple[str, ...] = ()
+    not_for: tuple[str, ...] = ()
     requires_explicit_keywords: bool = False
     override_continuity: bool = False
     priority: int = 50
@@ -190,6 +191,7 @@ class Skill:
     internal_only: bool = False
     tools: tuple[str, ...] = ()
     tool_packs: tuple[str, ...] = ()
+    optional_tools: tuple[str, ...] = ()
     tools_only: bool = False
     allowed_tools: tuple[str, ...] = ()
     disallowed_tools: tuple[str, ...] = ()

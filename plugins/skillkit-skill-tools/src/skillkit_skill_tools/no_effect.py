@@ -20,6 +20,8 @@ NO_EFFECT = {
     "context_loader": "no plugin here loads context",
     "domains": "no plugin here routes by domains",
     "intents": "no plugin here routes by intents",
+    "not_for": "no plugin here routes requests",
+    "optional_tools": "no engine here gives a skill tools",
     "override_continuity": "no plugin here keeps a conversation with one skill",
     "permissions": "they are shown, and nothing enforces them: guards decide about each call",
     "subgraphs": "no plugin here runs sub-graphs",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .content import skill_content as skill_content, split_args as split_args, substitute as substitute
     from .eligibility import answers as answers, reasons as reasons
     from .explaining import Explanation as Explanation, Near as Near
-    from .gates import Request as Request, gate as gate
+    from .gates import Request as Request, closed as closed, gate as gate
     from .index import Found as Found, SkillIndex as SkillIndex, index_of as index_of
     from .listed import Listed as Listed, Verdict as Verdict, explain as explain, listing as listing
     from .loader import KEPT as KEPT, SkillFolderLoader as SkillFolderLoader
@@ -49,6 +49,7 @@ _WHERE = {
     "Verdict": "listed",
     "WordIndex": "word_index",
     "answers": "eligibility",
+    "closed": "gates",
     "commands_in": "activation",
     "dynamic_policy": "activation",
     "explain": "listed",
@@ -92,6 +93,7 @@ __all__ = [
     "Verdict",
     "WordIndex",
     "answers",
+    "closed",
     "commands_in",
     "dynamic_policy",
     "explain",

@@ -86,7 +86,7 @@ _TEXTS = (
 )
 _LISTS = (
     *("examples", "tags", "domains", "intents", "keywords", "editor_types", "tools", "tool_packs", "subgraphs"),
-    *("confirm", "paths"),
+    *("confirm", "paths", "not_for", "optional_tools"),
 )
 _BOOLEANS = (
     *("requires_explicit_keywords", "override_continuity", "requires_editor", "requires_image_context"),

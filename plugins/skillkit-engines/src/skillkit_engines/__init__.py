@@ -1,0 +1,94 @@
+"""Skills that run on engines: one request, one skill, one engine that does the work.
+
+Names are imported when they are first used (PEP 562).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .below import run_below as run_below
+    from .choosing import choose as choose, rank as rank
+    from .discover import discover as discover, gated_for as gated_for
+    from .dispatch import ROUTE as ROUTE, editor_of as editor_of
+    from .driver import TASK as TASK, do_task as do_task
+    from .explaining import route_rows as route_rows
+    from .gate import Gated as Gated, filter_eligible as filter_eligible, gate_request as gate_request
+    from .hooks import (
+        BeforeTaskEvent as BeforeTaskEvent,
+        BeforeTaskResult as BeforeTaskResult,
+        RouteSelectedEvent as RouteSelectedEvent,
+        TaskEndEvent as TaskEndEvent,
+        TaskNodeEvent as TaskNodeEvent,
+        TaskStartEvent as TaskStartEvent,
+    )
+    from .registries import catalog_of as catalog_of, engine_of as engine_of
+    from .rounds import Answered as Answered, Notebook as Notebook, converse as converse
+    from .settings import settings_of as settings_of
+    from .types import (
+        CHAT as CHAT,
+        EditorContext as EditorContext,
+        Engine as Engine,
+        Fragment as Fragment,
+        Route as Route,
+        RouteRequest as RouteRequest,
+        SkillCandidate as SkillCandidate,
+        Task as Task,
+        TaskResult as TaskResult,
+        ToolPack as ToolPack,
+    )
+    from .work import (
+        compose as compose,
+        context_part as context_part,
+        load_context as load_context,
+        messages_of as messages_of,
+        node as node,
+        run_fragments as run_fragments,
+        task_tools as task_tools,
+        tool_names as tool_names,
+    )
+
+_WHERE = {
+    "below": ("run_below",),
+    "choosing": ("choose", "rank"),
+    "discover": ("discover", "gated_for"),
+    "dispatch": ("ROUTE", "editor_of"),
+    "driver": ("TASK", "do_task"),
+    "explaining": ("route_rows",),
+    "gate": ("Gated", "filter_eligible", "gate_request"),
+    "hooks": (
+        "BeforeTaskEvent", "BeforeTaskResult", "RouteSelectedEvent", "TaskEndEvent", "TaskNodeEvent", "TaskStartEvent",
+    ),
+    "registries": ("catalog_of", "engine_of"),
+    "rounds": ("Answered", "Notebook", "converse"),
+    "settings": ("settings_of",),
+    "types": (
+        "CHAT", "EditorContext", "Engine", "Fragment", "Route", "RouteRequest", "SkillCandidate", "Task", "TaskResult",
+        "ToolPack",
+    ),
+    "work": (
+        "compose", "context_part", "load_context", "messages_of", "node", "run_fragments", "task_tools", "tool_names",
+    ),
+}  # fmt: skip
+__all__ = [
+    "CHAT", "ROUTE", "TASK", "Answered", "BeforeTaskEvent", "BeforeTaskResult", "EditorContext", "Engine", "Fragment", "Gated",
+    "Notebook", "Route", "RouteRequest", "RouteSelectedEvent", "SkillCandidate", "Task", "TaskEndEvent", "TaskNodeEvent",
+    "TaskResult", "TaskStartEvent", "ToolPack", "catalog_of", "choose", "compose", "context_part", "converse", "discover",
+    "do_task", "editor_of", "engine_of", "filter_eligible", "gate_request", "gated_for", "load_context", "messages_of", "node",
+    "rank", "route_rows", "run_below", "run_fragments", "settings_of", "task_tools", "tool_names",
+]  # fmt: skip
+
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    from importlib import import_module
+
+    module = next((module for module, names in _WHERE.items() if name in names), None)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = found
+    return found

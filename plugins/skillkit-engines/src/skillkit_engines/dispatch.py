@@ -1,0 +1,251 @@
+"""One turn: what it is routed to, the note of it, and who answers (:func:`Dispatcher.begin`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, ref
+
+from skillkit_skills import skills_of
+
+from skillkit_core import BeforeAgentStartResult, TurnStartResult
+from skillkit_core.messages import ImageBlock, UserMessage
+
+from .choosing import choose
+from .driver import RoutedRun
+from .gate import Gated, filter_eligible, gate_request
+from .hooks import RouteSelectedEvent
+from .pins import called_skill, pin_of
+from .registries import engine_of, is_routed
+from .settings import settings_of
+from .types import CHAT, EditorContext, Route, RouteRequest
+
+if TYPE_CHECKING:
+    from skillkit_core import AgentRunner, HandlerContext
+    from skillkit_core.events.types import BeforeAgentStartEvent, TurnStartEvent
+    from skillkit_core.skills import Skill
+
+__all__ = ["ROUTE", "Dispatcher", "editor_of", "has_routed_skills"]
+
+ROUTE = "engines.route"  # type of the note
+MOST_DROPPED = 100  # of a note
+HISTORY = 3  # words of the person before that a router may read
+HISTORY_CHARS = 300
+_dispatchers: WeakKeyDictionary[AgentRunner, Dispatcher] = WeakKeyDictionary()
+
+
+def has_routed_skills(agent: AgentRunner) -> bool:
+    """Return whether any skill that can run here names an engine that is there."""
+    return any(is_routed(agent.host, row.skill) for row in skills_of(agent).offer.rows if not row.reasons)
+
+
+def editor_of(agent: AgentRunner) -> EditorContext | None:
+    """Return what is open in the editor: ``AgentConfig.options["editor"]``, an :class:`EditorContext` or its fields."""
+    given = agent.config.options.get("editor")
+    if given is None or isinstance(given, EditorContext):
+        return given
+    return EditorContext(**dict(given))
+
+
+class Dispatcher:
+    """Routes the inputs of one agent. Handlers of its events are its methods, added where there are routed skills.
+
+    Attributes:
+        route: what the last run was routed to; ``None``: it was not routed.
+        engine: the engine of its skill; empty: the agent itself answers.
+        request: the request of the last run; ``None``: it is not routed.
+    """
+
+    def __init__(self, agent: AgentRunner) -> None:
+        self._ref = ref(agent)
+        self._listens = False
+        self.route: Route | None = None
+        self.engine = ""
+        self.request: RouteRequest | None = None
+
+    @property
+    def agent(self) -> AgentRunner:
+        """The agent."""
+        agent = self._ref()
+        assert agent is not None
+        return agent
+
+    @classmethod
+    def of(cls, agent: AgentRunner) -> Dispatcher:
+        """Return the dispatcher of an agent, whose handlers outlive a change of the session."""
+        found: Dispatcher | None = _dispatchers.get(agent)
+        if found is None:
+            found = _dispatchers[agent] = cls(agent)
+        return found
+
+    def listen(self) -> None:
+        """Add the handlers, once."""
+        if self._listens:
+            return
+        self._listens = True
+        events = self.agent.events
+        events.on("before_agent_start", self.begin, phase="first", timeout=3600)
+        events.on("turn_start", self.new_input, phase="first")
+
+    async def begin(self, event: BeforeAgentStartEvent, ctx: HandlerContext) -> BeforeAgentStartResult | None:
+        """Route the input of a run; name a driver where a skill with an engine was chosen."""
+        agent = self.agent
+        self.route, self.engine, self.request = None, "", None
+        mode, target = settings_of(agent.host).mode, agent.target
+        if mode == "off" or (target is not None and not target.adapter.progressive):
+            return None  # a stand-in for a model chooses skills itself
+        images = sum(isinstance(block, ImageBlock) for block in event.images)
+        request = self.request_of(event.prompt, images, ctx if target is not None else None)
+        if mode == "shadow":
+            self.request = request
+            return None
+        entry = input_entry(agent, event.prompt)
+        route = kept_route(agent, entry) if event.resumed else None
+        fresh = route is None
+        if route is None:
+            route = self.named(called_skill(event.prompt)[0], request) or await self.chosen(request)
+        run = RoutedRun(self, request, route, entry, event.run_id or "", self._rules(event.parts))
+        if fresh:
+            await run.selected(route)
+        self.request = request
+        if self.engine:
+            return BeforeAgentStartResult(driver=run)
+        return None
+
+    def new_input(self, event: TurnStartEvent) -> TurnStartResult | None:
+        """Route what a person says while the agent itself answers, as any other input."""
+        if not event.inputs or self.request is None or self.engine or settings_of(self.agent.host).mode != "auto":
+            return None
+        return TurnStartResult(restart=True)
+
+    # --- what a route is made of ------------------------------------------------------------------------------------
+
+    def request_of(self, query: str, images: int, ctx: HandlerContext | None) -> RouteRequest:
+        """Return the request of an input; ``ctx`` asks for the routers."""
+        agent = self.agent
+        name, words = called_skill(query)
+        said = [m.text for m in agent.messages if isinstance(m, UserMessage) and m.text != query]
+        return RouteRequest(
+            query=words if name else query,
+            images=images,
+            editor=editor_of(agent),
+            active=active_skill(agent),
+            history=tuple(text[:HISTORY_CHARS] for text in said[-HISTORY:]),
+            ask=ctx.complete if ctx is not None else None,
+        )
+
+    def gated(self, request: RouteRequest, without: Sequence[str] = ()) -> Gated:
+        """Return the skills that a request may go to."""
+        agent = self.agent
+        names = {tool.name for tool in agent.tools}
+        rows = skills_of(agent).offer.rows
+        asked = gate_request(agent.host, request, agent.open_session)
+        return filter_eligible(agent.host, rows, asked, tools=names, without=without)
+
+    def named(self, called: str, request: RouteRequest) -> Route | None:
+        """Return the route that a person has named, by ``/NAME`` or a pin; ``None``: nobody has, or the skill may not take it."""
+        name = called or pin_of(self.agent)
+        if not name:
+            return None
+        reason = f"/{name}" if called else f"/route {name}"
+        if name == CHAT:
+            return Route(CHAT, by="person", why="pinned", reason=reason)
+        gated = self.gated(replace(request, caller="user"))
+        if any(skill.name == name for skill in gated.eligible):
+            return Route(name, by="person", why="pinned", reason=reason, dropped=gated.dropped)
+        if not called:
+            self.agent.host.note("engines", f"/route {name}: {gated.dropped.get(name, 'there is no such skill')}")
+        return None
+
+    async def chosen(self, request: RouteRequest, without: Sequence[str] = ()) -> Route:
+        """Return the route of a request, without the skills that have rejected it."""
+        agent = self.agent
+        spent = agent.session.cost
+        skip = agent.host.config.get("routing.shadow")
+        route = await choose(agent.host, request, self.gated(request, without), agent, skip=skip)
+        cost = agent.session.cost - spent
+        return replace(route, replaced=tuple(without), cost=cost if route.calls and cost else route.cost)
+
+    def skill(self, route: Route) -> Skill | None:
+        """Return the skill of a route; ``None``: the agent itself answers, and no skill is called ``chat``."""
+        skills = self.agent.host.skills
+        return skills.get(route.skill) if skills.has(route.skill) else None
+
+    def take(self, route: Route) -> None:
+        """Make a route that of the run."""
+        skill = self.skill(route)
+        self.route, self.engine = route, ""
+        if skill is not None and engine_of(self.agent.host, skill) is not None:
+            self.engine = skill.engine
+        self.agent.state("engines")["dispatcher"] = self
+
+    def event_of(self, route: Route, query: str) -> RouteSelectedEvent:
+        """Return the event that tells of a route."""
+        about = {
+            name: getattr(route, name) for name in ("skill", "confidence", "reason", "by", "why", "calls", "replaced")
+        }
+        return self.agent.events.make(RouteSelectedEvent, query=query, engine=self.engine, **about)
+
+    def _rules(self, parts: Mapping[str, str]) -> str:
+        kept = settings_of(self.agent.host).keep_parts
+        return "\n\n".join(text for name, text in parts.items() if name in kept)
+
+
+# --- what the session knows ---------------------------------------------------------------------------------------
+
+
+def input_entry(agent: AgentRunner, prompt: str) -> str | None:
+    """Return the id of the entry with the input; ``None``: the input is not in the session yet."""
+    session = agent.session
+    ids = dict(zip(map(id, session.context), session.context_ids, strict=True))
+    for message in reversed(session.context):
+        if isinstance(message, UserMessage) and message.text == prompt:
+            return ids[id(message)]
+    return None
+
+
+def note_of(route: Route, engine: str, entry: str | None) -> dict[str, Any]:
+    """Return the note of a route."""
+    dropped = dict(list(route.dropped.items())[:MOST_DROPPED])
+    more = len(route.dropped) - len(dropped)
+    return {
+        "input": entry,
+        "skill": route.skill,
+        "engine": engine,
+        "confidence": route.confidence,
+        "by": route.by,
+        "why": route.why,
+        "reason": route.reason[:500],
+        "calls": route.calls,
+        "cost": route.cost,
+        "candidates": [{"name": one.skill.name, "score": round(one.score, 4)} for one in route.candidates],
+        "dropped": dropped,
+        "dropped_more": more,
+        "replaced": list(route.replaced),
+    }
+
+
+def kept_route(agent: AgentRunner, entry: str | None) -> Route | None:
+    """Return the route of an input that an earlier run was routed to; ``None``: none, or its skill is gone."""
+    notes = agent.session.notes(ROUTE)
+    found = next((note.data for note in reversed(notes) if entry is not None and note.data.get("input") == entry), None)
+    if found is None or not (found["skill"] == CHAT or agent.host.skills.has(found["skill"])):
+        return None
+    texts = {name: str(found.get(name) or "") for name in ("skill", "reason", "by", "why")}
+    return Route(
+        **texts,
+        confidence=float(found.get("confidence") or 0.0),
+        calls=int(found.get("calls") or 0),
+        cost=found.get("cost"),
+        dropped=found.get("dropped") or {},
+        replaced=tuple(found.get("replaced") or ()),
+    )
+
+
+def active_skill(agent: AgentRunner) -> str | None:
+    """Return the skill of the last route of the branch; ``None``: the agent itself answered, or nothing was routed."""
+    session = agent.open_session
+    notes = session.notes(ROUTE) if session is not None else ()
+    name = notes[-1].data.get("skill") if notes else None
+    return None if name in (None, CHAT) else str(name)

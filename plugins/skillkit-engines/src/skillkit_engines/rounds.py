@@ -1,0 +1,173 @@
+"""Rounds of a model and its tools, inside a driven run: what engines that call tools are made of."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from skillkit_core.errors import UsageError
+from skillkit_core.frozen import thaw
+from skillkit_core.messages import (
+    AgentMessage,
+    AssistantMessage,
+    Outcome,
+    TextBlock,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+    message_from_dict,
+    message_to_dict,
+)
+
+from .work import input_of
+
+if TYPE_CHECKING:
+    from skillkit_core import DrivenRun
+    from skillkit_core.tools import Tool
+
+__all__ = ["ANSWER", "Answered", "Notebook", "converse"]
+
+ANSWER = "engines.answer"  # type of the note
+CLOSING = "No more tool calls are possible now. Answer with what you have, and say what is missing."
+REFUSED = (Outcome.denied, Outcome.blocked, Outcome.skipped)
+
+
+class Notebook:
+    """Asks a model, and keeps its answers in notes, so that a run that is resumed does not ask again.
+
+    An answer that is too long for a note (64 KiB) is not kept.
+    """
+
+    def __init__(self, run: DrivenRun, task: str) -> None:
+        self._run, self._task = run, task
+        notes = run.agent.session.notes(ANSWER) if run.resumed else ()
+        self._kept = deque(note.data["message"] for note in notes if note.data.get("task") == task)
+
+    @property
+    def replays(self) -> bool:
+        """Whether the next answer is one of an earlier run."""
+        return bool(self._kept)
+
+    async def ask(self, messages: Sequence[AgentMessage], **asked: Any) -> AssistantMessage:
+        """Return the answer of :meth:`DrivenRun.ask`, or the one that is kept."""
+        if self._kept:
+            kept = message_from_dict(thaw(self._kept.popleft()))
+            assert isinstance(kept, AssistantMessage)
+            return kept
+        answer = await self._run.ask(messages, **asked)
+        try:
+            data = message_to_dict(answer)
+            await self._run.agent.session.note(ANSWER, {"task": self._task, "message": data}, sync=True)
+        except UsageError:
+            pass  # it is too long: a resumed run asks once more
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """How the rounds ended.
+
+    Attributes:
+        text: the last answer.
+        stopped: ``tool_rounds``: there were too many, and the answer is the closing one; ``loop``: the same call failed twice
+            in a row; empty: the model was done.
+        used: names of tools that were called and did something.
+        denied: names of tools whose calls were refused.
+        failed: the call that failed twice, as text.
+    """
+
+    text: str
+    stopped: str = ""
+    used: tuple[str, ...] = ()
+    denied: tuple[str, ...] = ()
+    failed: str = ""
+
+
+async def converse(
+    run: DrivenRun,
+    book: Notebook,
+    messages: Sequence[AgentMessage],
+    *,
+    system: str,
+    tools: Mapping[str, Tool],
+    purpose: str,
+    max_rounds: int,
+    role: str = "",
+) -> Answered:
+    """Ask a model and make the calls that it names, round for round, until it answers without any.
+
+    The calls of a round are made together, equal ones once. A tool that is not among ``tools`` is not called, whatever the
+    agent offers. What a model says beside its calls is said. Steering messages join after each round.
+
+    Args:
+        run: the run, which makes the calls.
+        book: asks, and knows the answers of an earlier run.
+        messages: the conversation, the request last.
+        system: the system prompt.
+        tools: the tools that the model may call, by name.
+        purpose: the purpose of the requests in the books.
+        max_rounds: rounds of calls; then the model gets one turn without tools.
+        role: the part that is played, in the books.
+    """
+    said, used, denied = list(messages), dict[str, None](), dict[str, None]()
+    failing: frozenset[str] = frozenset()
+    steered = _steered(run) if run.resumed else []
+    for rounds in range(max_rounds + 1):
+        if not book.replays:
+            said += steered
+            steered = []
+        last = rounds == max_rounds
+        closing = [UserMessage(content=CLOSING)] if last else []
+        given = () if last else tuple(tools.values())
+        asked = {"system": system, "purpose": purpose, "tools": given, "role": role or None}
+        answer = await book.ask([*said, *closing], **asked)
+        if last or not answer.tool_calls:
+            return Answered(answer.text, "tool_rounds" if last else "", tuple(used), tuple(denied))
+        if answer.text.strip():
+            await run.say(answer.text)
+        results = await _called(run, answer.tool_calls, tools)
+        said += (answer, *results)
+        now: set[str] = set()
+        for call, result in zip(answer.tool_calls, results, strict=True):
+            (denied if result.outcome in REFUSED else used).setdefault(call.name)
+            if result.is_error:
+                now.add(_key(call))
+        if again := now & failing:
+            return Answered(answer.text, "loop", tuple(used), tuple(denied), min(again))
+        failing = frozenset(now)
+        said += (UserMessage(content=item.text, source="steer") for item in run.checkpoint())
+    raise AssertionError("the last round returns")
+
+
+async def _called(run: DrivenRun, calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> list[ToolResultMessage]:
+    """Make the calls, equal ones once, and return a result for each, in order."""
+    wanted = {_key(call): call for call in reversed(calls) if call.name in tools}
+    fresh = [call for call in dict.fromkeys(map(_key, calls)) if call in wanted]
+    results = await run.call(*(wanted[key] for key in fresh)) if fresh else ()
+    made = dict(zip(fresh, results, strict=True))
+    found = []
+    for call in calls:
+        result = made.get(_key(call)) or _unknown(call, tools)
+        found.append(replace(result, tool_call_id=call.id))
+    return found
+
+
+def _unknown(call: ToolCall, tools: Mapping[str, Tool]) -> ToolResultMessage:
+    names = ", ".join(tools) or "none"
+    text = f"There is no tool {call.name!r} here. The tools of this task: {names}."
+    return ToolResultMessage(
+        content=(TextBlock(text),), tool_call_id=call.id, tool_name=call.name, is_error=True, outcome=Outcome.error
+    )
+
+
+def _key(call: ToolCall) -> str:
+    return f"{call.name} {json.dumps(thaw(call.args), sort_keys=True, default=str)}"
+
+
+def _steered(run: DrivenRun) -> list[UserMessage]:
+    """Return the steering messages that an earlier run took."""
+    behind = run.messages[input_of(run.messages, run.query) + 1 :]
+    return [message for message in behind if isinstance(message, UserMessage) and message.source == "steer"]

@@ -1,0 +1,28 @@
+"""The values of the section ``engines``, for code that does without pydantic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from skillkit_core import Host
+
+__all__ = ["DEFAULTS", "Settings", "settings_of"]
+
+
+class Settings(NamedTuple):
+    """What may be set; the section's model describes it."""
+
+    mode: str = "auto"
+    retries: int = 1
+    max_tool_rounds: int = 8
+    keep_parts: tuple[str, ...] = ("instructions", "prompts")
+    timeout: float = 30.0
+
+
+DEFAULTS = Settings()
+
+
+def settings_of(host: Host) -> Any:
+    """Return the section ``engines``, or :data:`DEFAULTS` where nothing is set."""
+    return host.config.section("engines", DEFAULTS)
