@@ -11,7 +11,12 @@ if TYPE_CHECKING:
     from .below import run_below as run_below
     from .choosing import choose as choose, rank as rank
     from .discover import discover as discover, gated_for as gated_for
-    from .dispatch import ROUTE as ROUTE, editor_of as editor_of
+    from .dispatch import (
+        ROUTE as ROUTE,
+        editor_of as editor_of,
+        gated_now as gated_now,
+        last_route as last_route,
+    )
     from .driver import TASK as TASK, do_task as do_task
     from .explaining import route_rows as route_rows
     from .gate import Gated as Gated, filter_eligible as filter_eligible, gate_request as gate_request
@@ -53,7 +58,7 @@ _WHERE = {
     "below": ("run_below",),
     "choosing": ("choose", "rank"),
     "discover": ("discover", "gated_for"),
-    "dispatch": ("ROUTE", "editor_of"),
+    "dispatch": ("ROUTE", "editor_of", "gated_now", "last_route"),
     "driver": ("TASK", "do_task"),
     "explaining": ("route_rows",),
     "gate": ("Gated", "filter_eligible", "gate_request"),
@@ -75,7 +80,8 @@ __all__ = [
     "CHAT", "ROUTE", "TASK", "Answered", "BeforeTaskEvent", "BeforeTaskResult", "EditorContext", "Engine", "Fragment", "Gated",
     "Notebook", "Route", "RouteRequest", "RouteSelectedEvent", "SkillCandidate", "Task", "TaskEndEvent", "TaskNodeEvent",
     "TaskResult", "TaskStartEvent", "ToolPack", "catalog_of", "choose", "compose", "context_part", "converse", "discover",
-    "do_task", "editor_of", "engine_of", "filter_eligible", "gate_request", "gated_for", "load_context", "messages_of", "node",
+    "do_task", "editor_of", "engine_of", "filter_eligible", "gate_request", "gated_for",
+    "gated_now", "last_route", "load_context", "messages_of", "node",
     "rank", "route_rows", "run_below", "run_fragments", "settings_of", "task_tools", "tool_names",
 ]  # fmt: skip
 

@@ -59,7 +59,7 @@ async def choose(
     if not gated.eligible:
         return Route(CHAT, by="engines", why="no_eligible", reason="no skill may take it", dropped=gated.dropped)
     candidates = rank(host, request.query, gated.eligible, agent)
-    for impl in host.impls("select_skill"):
+    for impl in sorted(host.impls("select_skill"), key=lambda impl: (bool(impl.trylast), not impl.tryfirst)):
         if impl.plugin_name == skip or only not in (None, impl.plugin_name):
             continue
         given = {"request": request, "candidates": candidates, "agent": agent}
@@ -78,14 +78,13 @@ async def choose(
 def _checked(host: Host, plugin: str, answer: Any, candidates: Sequence[SkillCandidate], gated: Gated) -> Route:
     """Return the answer of a plugin with what it does not know; a skill that may not be chosen becomes ``chat``."""
     names = {skill.name for skill in gated.eligible}
-    if not isinstance(answer, Route) or not (answer.skill == CHAT or answer.skill in names):
-        wanted = answer.skill if isinstance(answer, Route) else type(answer).__name__
+    found = answer if isinstance(answer, Route) else Route("", calls=0)
+    if not (found.skill == CHAT or found.skill in names):
+        wanted = found.skill or type(answer).__name__
         host.note(plugin, f"select_skill chose {wanted!r}, which is no candidate")
-        answer = Route(
-            CHAT, why="ineligible_skill", reason=f"{wanted} may not take it", calls=getattr(answer, "calls", 0)
-        )
-    kept = answer.candidates or _best(candidates)
-    return replace(answer, by=answer.by or plugin, candidates=tuple(kept[:MOST_KEPT]), dropped=gated.dropped)
+        found = Route(CHAT, why="ineligible_skill", reason=f"{wanted} may not take it", calls=found.calls)
+    kept = found.candidates or _best(candidates)
+    return replace(found, by=found.by or plugin, candidates=tuple(kept[:MOST_KEPT]), dropped=gated.dropped)
 
 
 def _best(candidates: Sequence[SkillCandidate]) -> tuple[SkillCandidate, ...]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from skillkit_core.events.types import BeforeAgentStartEvent, TurnStartEvent
     from skillkit_core.skills import Skill
 
-__all__ = ["ROUTE", "Dispatcher", "editor_of", "has_routed_skills"]
+__all__ = ["ROUTE", "Dispatcher", "editor_of", "gated_now", "has_routed_skills", "last_route"]
 
 ROUTE = "engines.route"  # type of the note
 MOST_DROPPED = 100  # of a note
@@ -46,6 +46,21 @@ def editor_of(agent: AgentRunner) -> EditorContext | None:
     if given is None or isinstance(given, EditorContext):
         return given
     return EditorContext(**dict(given))
+
+
+def gated_now(agent: AgentRunner, request: RouteRequest, without: Sequence[str] = ()) -> Gated:
+    """Return the skills of an agent that a request may go to now, and why not to the others."""
+    names = {tool.name for tool in agent.tools}
+    asked = gate_request(agent.host, request, agent.open_session)
+    return filter_eligible(agent.host, skills_of(agent).offer.rows, asked, tools=names, without=without)
+
+
+def last_route(agent: AgentRunner) -> tuple[RouteRequest, Route | None] | None:
+    """Return the request of the last run, and its route (``None`` with ``engines.mode: shadow``); ``None``: it was not routed."""
+    dispatcher = _dispatchers.get(agent)
+    if dispatcher is None or dispatcher.request is None:
+        return None
+    return dispatcher.request, dispatcher.route
 
 
 class Dispatcher:
@@ -135,14 +150,6 @@ class Dispatcher:
             ask=ctx.complete if ctx is not None else None,
         )
 
-    def gated(self, request: RouteRequest, without: Sequence[str] = ()) -> Gated:
-        """Return the skills that a request may go to."""
-        agent = self.agent
-        names = {tool.name for tool in agent.tools}
-        rows = skills_of(agent).offer.rows
-        asked = gate_request(agent.host, request, agent.open_session)
-        return filter_eligible(agent.host, rows, asked, tools=names, without=without)
-
     def named(self, called: str, request: RouteRequest) -> Route | None:
         """Return the route that a person has named, by ``/NAME`` or a pin; ``None``: nobody has, or the skill may not take it."""
         name = called or pin_of(self.agent)
@@ -151,7 +158,7 @@ class Dispatcher:
         reason = f"/{name}" if called else f"/route {name}"
         if name == CHAT:
             return Route(CHAT, by="person", why="pinned", reason=reason)
-        gated = self.gated(replace(request, caller="user"))
+        gated = gated_now(self.agent, replace(request, caller="user"))
         if any(skill.name == name for skill in gated.eligible):
             return Route(name, by="person", why="pinned", reason=reason, dropped=gated.dropped)
         if not called:
@@ -163,7 +170,7 @@ class Dispatcher:
         agent = self.agent
         spent = agent.session.cost
         skip = agent.host.config.get("routing.shadow")
-        route = await choose(agent.host, request, self.gated(request, without), agent, skip=skip)
+        route = await choose(agent.host, request, gated_now(agent, request, without), agent, skip=skip)
         cost = agent.session.cost - spent
         return replace(route, replaced=tuple(without), cost=cost if route.calls and cost else route.cost)
 
@@ -205,7 +212,7 @@ def input_entry(agent: AgentRunner, prompt: str) -> str | None:
     return None
 
 
-def note_of(route: Route, engine: str, entry: str | None) -> dict[str, Any]:
+def note_of(route: Route, engine: str, request: RouteRequest, entry: str | None) -> dict[str, Any]:
     """Return the note of a route."""
     dropped = dict(list(route.dropped.items())[:MOST_DROPPED])
     more = len(route.dropped) - len(dropped)
@@ -223,6 +230,9 @@ def note_of(route: Route, engine: str, entry: str | None) -> dict[str, Any]:
         "dropped": dropped,
         "dropped_more": more,
         "replaced": list(route.replaced),
+        "answer": route.answer,
+        "editor": request.editor.type if request.editor is not None else None,
+        "images": request.images,
     }
 
 
@@ -232,9 +242,11 @@ def kept_route(agent: AgentRunner, entry: str | None) -> Route | None:
     found = next((note.data for note in reversed(notes) if entry is not None and note.data.get("input") == entry), None)
     if found is None or not (found["skill"] == CHAT or agent.host.skills.has(found["skill"])):
         return None
-    texts = {name: str(found.get(name) or "") for name in ("skill", "reason", "by", "why")}
     return Route(
-        **texts,
+        str(found["skill"]),
+        reason=str(found.get("reason") or ""),
+        by=str(found.get("by") or ""),
+        why=str(found.get("why") or ""),
         confidence=float(found.get("confidence") or 0.0),
         calls=int(found.get("calls") or 0),
         cost=found.get("cost"),

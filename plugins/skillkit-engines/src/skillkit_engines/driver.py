@@ -55,7 +55,7 @@ class RoutedRun:
             return
         self._waiting = None
         agent = dispatcher.agent
-        await agent.session.note(ROUTE, note_of(route, dispatcher.engine, self._entry), sync=True)
+        await agent.session.note(ROUTE, note_of(route, dispatcher.engine, self._request, self._entry), sync=True)
         await agent.events.emit(dispatcher.event_of(route, self._request.query))
 
     async def drive(self, run: DrivenRun) -> None:
@@ -106,7 +106,7 @@ class RoutedRun:
             run,
             Notebook(run, f"{self._entry}.chat"),
             messages_of(empty, run),
-            system=agent.system_prompt,
+            system=agent.system_prompt(),
             tools={tool.name: tool for tool in agent.tools},
             purpose="engines.chat",
             max_rounds=CHAT_ROUNDS,

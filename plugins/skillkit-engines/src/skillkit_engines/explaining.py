@@ -21,7 +21,7 @@ def _dispatcher(agent: AgentRunner) -> Dispatcher | None:
     return agent.state("engines").get("dispatcher")
 
 
-def route_rows(route: Route, engine: str, query: str = "") -> list[tuple[str, ...]]:
+def route_rows(route: Route, engine: str, query: str = "") -> list[tuple[str, str]]:
     """Return the lines of a route: a word, and what there is to say."""
     chosen = f"{route.skill} via {engine}" if engine else f"{route.skill}: the agent itself answers"
     calls = "no model call" if not route.calls else f"{route.calls} model call{'' if route.calls == 1 else 's'}"

@@ -66,7 +66,7 @@ class BeforeTaskEvent(Event):
     """A task is about to begin: ``task`` is its id, ``tools`` are the names of the tools that it would have."""
 
     type: ClassVar[str] = "before_task"
-    answer: ClassVar[type[EventResult] | None] = BeforeTaskResult
+    answer: ClassVar = BeforeTaskResult
     task: str = ""
     skill: str = ""
     engine: str = ""

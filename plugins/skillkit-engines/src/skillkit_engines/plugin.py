@@ -84,7 +84,7 @@ def explain(agent: AgentRunner) -> Sequence[Any]:
 def session_start(event: SessionStartEvent, ctx: HandlerContext) -> None:
     """Route the inputs of a session where a skill names an engine that is there; else nothing is added to its turns."""
     agent = ctx.agent
-    if agent is None or agent.parent is not None or not agent.host.registry("engines").list():
+    if agent is None or agent.parent is not None or agent.config.bare or not agent.host.registry("engines").list():
         return
     from .dispatch import Dispatcher, has_routed_skills
 

@@ -18,6 +18,7 @@ from skillkit_core.messages import (
     ToolCall,
     ToolResultMessage,
     UserMessage,
+    blocks_of,
     message_from_dict,
     message_to_dict,
 )
@@ -120,7 +121,7 @@ async def converse(
             said += steered
             steered = []
         last = rounds == max_rounds
-        closing = [UserMessage(content=CLOSING)] if last else []
+        closing = [UserMessage(content=blocks_of(CLOSING))] if last else []
         given = () if last else tuple(tools.values())
         asked = {"system": system, "purpose": purpose, "tools": given, "role": role or None}
         answer = await book.ask([*said, *closing], **asked)
@@ -138,7 +139,7 @@ async def converse(
         if again := now & failing:
             return Answered(answer.text, "loop", tuple(used), tuple(denied), min(again))
         failing = frozenset(now)
-        said += (UserMessage(content=item.text, source="steer") for item in run.checkpoint())
+        said += (UserMessage(content=blocks_of(item.text), source="steer") for item in run.checkpoint())
     raise AssertionError("the last round returns")
 
 

@@ -110,6 +110,7 @@ class Route:
         calls: how many model calls it took.
         replaced: skills that were chosen before, and rejected the request.
         cost: US dollars of these calls; ``None``: not known.
+        answer: what the model said, shortened.
     """
 
     skill: str
@@ -123,6 +124,7 @@ class Route:
     calls: int = 0
     replaced: tuple[str, ...] = ()
     cost: float | None = None
+    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)

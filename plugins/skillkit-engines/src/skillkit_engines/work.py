@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillkit_core.descriptors import load_object
 from skillkit_core.errors import in_words
-from skillkit_core.messages import AgentMessage, CustomMessage, UserMessage
+from skillkit_core.messages import AgentMessage, CustomMessage, UserMessage, blocks_of
 from skillkit_core.tools import Tool
 
 from .hooks import TaskNodeEvent
@@ -73,8 +73,8 @@ def messages_of(task: Task, run: DrivenRun, *more: str) -> list[AgentMessage]:
     messages = run.messages
     place = input_of(messages, run.query)
     found = [m for m in messages[:place] if not (isinstance(m, CustomMessage) and not m.in_context)]
-    found += (UserMessage(content=text) for text in (task.context, *more) if text.strip())
-    return [*found, messages[place] if place < len(messages) else UserMessage(content=task.query)]
+    found += (UserMessage(content=blocks_of(text)) for text in (task.context, *more) if text.strip())
+    return [*found, messages[place] if place < len(messages) else UserMessage(content=blocks_of(task.query))]
 
 
 @asynccontextmanager

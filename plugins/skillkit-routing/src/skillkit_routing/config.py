@@ -1,0 +1,44 @@
+"""The section ``routing`` of the configuration."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from .settings import DEFAULTS
+
+__all__ = ["RoutingConfig"]
+
+
+class RoutingConfig(BaseModel):
+    """How a skill is chosen for a request."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str | None = Field(None, description="The model that chooses; default: that of the conversation.")
+    threshold: float = Field(
+        DEFAULTS.threshold,
+        ge=0,
+        le=1,
+        description="Least confidence with which a skill takes a request; below, the agent does.",
+    )
+    continuity_threshold: float = Field(
+        DEFAULTS.continuity_threshold,
+        ge=0,
+        le=1,
+        description="Least confidence with which another skill than that of the last request takes over.",
+    )
+    timeout: float = Field(
+        DEFAULTS.timeout, gt=0, description="Seconds that the choice may take; then the agent answers."
+    )
+    pin_single: bool = Field(False, description="Do not ask a model where only one skill may take a request.")
+    hierarchical_from: int = Field(
+        DEFAULTS.hierarchical_from,
+        ge=2,
+        description="From so many skills on, only the nearest ones are shown to the model.",
+    )
+    per_domain: int = Field(
+        DEFAULTS.per_domain, ge=1, le=50, description="Most skills of one domain that are shown then."
+    )
+    shadow: str | None = Field(
+        None, description="A plugin that chooses, too, after the answer, and only for skillkit routing compare."
+    )

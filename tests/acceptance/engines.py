@@ -1,0 +1,144 @@
+"""What the checker of the data of engines asks for, through the plugins as they run: gates, routing, compounds, edits.
+
+``python ../shared/engines/check.py KIND engines`` from this folder, with ``--strict``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import skillkit_engines.plugin
+import skillkit_routing.plugin
+import skillkit_skills.plugin
+from skillkit_engines import (
+    EditorContext,
+    RouteRequest,
+    choose,
+    discover,
+    filter_eligible,
+    gate_request,
+)
+from skillkit_routing import is_greeting
+from skillkit_skills import listing
+
+from skillkit_core import AgentConfig, AgentRunner, AssistantMessage, ErrorKind, Host, ProviderError, Skill, hookimpl
+from skillkit_core.descriptors import Factory
+from skillkit_core.messages import TextBlock
+
+ENGINES = ("automation", "editor", "research")
+
+
+class _Engines:
+    """A plugin with engines that do nothing: the cases are about the choice alone."""
+
+    def __init__(self, names: Sequence[str], vetoes: Mapping[str, str]) -> None:
+        self._names, self._vetoes = names, vetoes
+
+    @hookimpl(optionalhook=True)
+    def register_engines(self, register: Any) -> None:
+        for name in self._names:
+            register(Factory(name, lambda host, name=name: _Engine(name)))
+
+    @hookimpl(optionalhook=True)
+    def filter_skill(self, skill: Any, context: Any) -> str | None:
+        return self._vetoes.get(skill.name)
+
+
+class _Engine:
+    fields = frozenset(("subgraphs",))
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def problems(self, skill: Any, host: Any) -> Sequence[Any]:
+        return ()
+
+
+@contextmanager
+def _host(registry: Sequence[Mapping[str, Any]], case: Mapping[str, Any], **settings: Any) -> Iterator[Host]:
+    context = case.get("context", case)
+    engines = [name for name in context.get("engines", ENGINES) if name != "conversational"]
+    plugins = [
+        ("skills", skillkit_skills.plugin),
+        ("engines", skillkit_engines.plugin),
+        ("routing", skillkit_routing.plugin),
+        ("cases", _Engines(engines, context.get("veto") or {})),
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        environ = {"SKILLKIT_HOME": folder}
+        host = Host(environ=environ, cwd=Path(folder), discover=False, plugins=plugins, settings=settings)
+        try:
+            for row in registry:
+                host.skills.register(row["name"], Skill(**row), "cases")
+            yield host
+        finally:
+            host.close()
+
+
+def _request(context: Mapping[str, Any], query: str, ask: Any = None) -> RouteRequest:
+    editor = EditorContext(context["editor"]) if context.get("editor") else None
+    return RouteRequest(
+        query, images=context.get("images") or 0, editor=editor, active=context.get("active_skill"), ask=ask
+    )
+
+
+def gates(registry: Sequence[Mapping[str, Any]], context: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the gates make of a request."""
+    with _host(registry, context) as host:
+        missing = set(context.get("missing_tools") or ())
+        tools = {name for row in registry for name in row.get("tools", ())} - missing
+        engines = context.get("engines")
+        request = gate_request(host, _request(context, context["query"]))
+        found = filter_eligible(host, listing(host), request, tools=tools, engines=engines)
+        return {
+            "instant_route": "chat" if is_greeting(context["query"]) else None,
+            "eligible": [skill.name for skill in found.eligible],
+            "dropped": {name: why.partition(":")[0] for name, why in found.dropped.items()},
+        }
+
+
+class _Model:
+    """Answers as a case says, and counts how often it is asked."""
+
+    def __init__(self, model: Mapping[str, Any]) -> None:
+        self._model = model
+        self.asked = 0
+
+    async def __call__(self, messages: Any, **options: Any) -> AssistantMessage:
+        self.asked += 1
+        kind = self._model["kind"]
+        if kind == "timeout":
+            raise TimeoutError
+        if kind == "error":
+            raise ProviderError("it failed", kind=ErrorKind.server, status=self._model.get("status"))
+        return AssistantMessage(content=(TextBlock(self._model["text"]),))
+
+
+def route(registry: Sequence[Mapping[str, Any]], case: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a request is routed to, and how often a model was asked."""
+    settings = {f"routing.{name}": case[name] for name in ("threshold", "pin_single") if name in case}
+    with _host(registry, case, **settings) as host:
+        model = _Model(case["model"])
+        ask = None if case["model"]["kind"] == "no_key" else model
+        request = _request(case.get("context") or {}, case["query"], ask)
+
+        async def chosen() -> Any:
+            gated = filter_eligible(host, listing(host), gate_request(host, request))
+            async with AgentRunner(AgentConfig(), host=host) as agent:
+                return await choose(host, request, gated, agent)
+
+        found = asyncio.run(chosen())
+        told = {"model_calls": found.calls, "why": found.why}
+        assert found.calls == model.asked, (found, model.asked)
+        if found.plan:
+            return {"route": "compound", "skills": [step["skill_name"] for step in found.plan], **told}
+        return {"route": found.skill, **told}
+
+
+__all__ = ["discover", "gates", "json", "route"]
