@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 
 @hookspec
 def register_hookspecs(add: Any, host: Host) -> None:
-    """Define hooks of your own: ``add(module_or_class, kinds=None)`` with functions marked ``@hookspec``.
+    """Define hooks of your own: ``add(module_or_class, kinds=None, events=None)`` with functions marked ``@hookspec``.
 
     Event classes in the module (subclasses of ``Event`` whose ``type`` is the name of such a function) become events of every
     agent of this host. ``agent.events.emit(agent.events.make(MyEvent, ...))`` calls plugins and handlers alike, and ``on`` and
     ``observe`` take these classes too.
+
+    ``events="acme.events"`` names another module of event classes, which is imported when the first agent is made, so that no
+    listing pays for it.
 
     ``kinds={"engines": Engine}`` makes a kind of items. Other plugins register objects of class ``Engine`` (or of its import
     string, or of a tuple of these), each with a ``name``, in ``register_engines(register, host, config)``, which must be one of

@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from itertools import count
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -42,7 +43,7 @@ class LoadedPlugin:
         kinds: the kinds of items that it defines, each with the type of its items.
     """
 
-    __slots__ = ("defines", "entry", "events", "hooks", "kinds", "name", "plugin", "position")
+    __slots__ = ("defines", "entry", "events", "hooks", "kinds", "later", "name", "plugin", "position")
 
     def __init__(self, name: str, plugin: Any, entry: EntryPoint | None, position: int) -> None:
         self.name = name
@@ -52,6 +53,7 @@ class LoadedPlugin:
         self.hooks: tuple[str, ...] = ()
         self.defines: set[str] = set()
         self.events: list[type[Event]] = []
+        self.later: list[str] = []
         self.kinds: dict[str, tuple[type[Any] | str, ...]] = {}
 
     @property
@@ -93,9 +95,21 @@ class Plugins:
         if self._events is None:
             from ..events.types import EVENTS
 
+            for loaded in self.loaded.values():
+                self._import_events(loaded, EVENTS)
             added = {cls.type: cls for loaded in self.loaded.values() for cls in loaded.events}
             self._events = {**EVENTS, **added} if added else EVENTS
         return self._events
+
+    def _import_events(self, loaded: LoadedPlugin, known: Mapping[str, type[Event]]) -> None:
+        """Import the modules of events that a plugin has named; one that fails is reported, and defines none."""
+        later, loaded.later = loaded.later, []
+        for module in later:
+            try:
+                with isolated(loaded.name, "register_hookspecs", **loaded.owner, seconds=self.seconds):
+                    loaded.events += _added_events(import_module(module), known)
+            except Failure as failure:
+                self._report(failure.diagnostic)
 
     def acting(self, caller: FrameType | None = None) -> str | None:
         """Return the plugin whose code runs, by the stack, or ``None`` for the core and the application.
@@ -165,7 +179,7 @@ class Plugins:
         return False
 
     def _specs_of(self, loaded: LoadedPlugin) -> Callable[..., None]:
-        def add(space: Any, kinds: Mapping[str, Any] | None = None) -> None:
+        def add(space: Any, kinds: Mapping[str, Any] | None = None, events: str | None = None) -> None:
             before = self.pm.defined()
             if twice := sorted(name for name in before & set(dir(space)) if self.pm.parse_hookspec_opts(space, name)):
                 # pluggy would replace the first spec, or keep it, without a word
@@ -181,6 +195,9 @@ class Plugins:
             # Before that import no plugin can have defined an event.
             if "skillkit_core.events.types" in sys.modules:
                 loaded.events += _added_events(space, self.events)
+                self._events = None
+            if events is not None:
+                loaded.later.append(events)
                 self._events = None
             for kind, types in (kinds or {}).items():
                 loaded.kinds[kind] = self.kinds[kind] = self._kind(kind, types)

@@ -11,7 +11,7 @@ COUNT = """
 import contextlib, io, sys
 from skillkit_core.cli.main import run
 with contextlib.redirect_stdout(io.StringIO()):
-    code = run(sys.argv[1:])
+    code = run(["--only-default-plugins", *sys.argv[1:]])
 print(code, len(sys.modules), *sorted(m for m in sys.modules if "." not in m))
 """
 HEAVY = {"anthropic", "openai", "aiohttp", "httpx2", "pydantic", "asyncio", "watchdog", "pint", "jmespath"}

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
         last_route as last_route,
     )
     from .driver import TASK as TASK, do_task as do_task
-    from .explaining import route_rows as route_rows
-    from .gate import Gated as Gated, filter_eligible as filter_eligible, gate_request as gate_request
-    from .hooks import (
+    from .events import (
         BeforeTaskEvent as BeforeTaskEvent,
         BeforeTaskResult as BeforeTaskResult,
         RouteSelectedEvent as RouteSelectedEvent,
@@ -28,6 +26,8 @@ if TYPE_CHECKING:
         TaskNodeEvent as TaskNodeEvent,
         TaskStartEvent as TaskStartEvent,
     )
+    from .explaining import route_rows as route_rows
+    from .gate import Gated as Gated, filter_eligible as filter_eligible, gate_request as gate_request
     from .registries import catalog_of as catalog_of, engine_of as engine_of
     from .rounds import Answered as Answered, Notebook as Notebook, converse as converse
     from .settings import settings_of as settings_of
@@ -62,7 +62,7 @@ _WHERE = {
     "driver": ("TASK", "do_task"),
     "explaining": ("route_rows",),
     "gate": ("Gated", "filter_eligible", "gate_request"),
-    "hooks": (
+    "events": (
         "BeforeTaskEvent", "BeforeTaskResult", "RouteSelectedEvent", "TaskEndEvent", "TaskNodeEvent", "TaskStartEvent",
     ),
     "registries": ("catalog_of", "engine_of"),

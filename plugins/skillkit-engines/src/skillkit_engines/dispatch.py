@@ -14,8 +14,8 @@ from skillkit_core.messages import ImageBlock, UserMessage
 
 from .choosing import choose
 from .driver import RoutedRun
+from .events import RouteSelectedEvent
 from .gate import Gated, filter_eligible, gate_request
-from .hooks import RouteSelectedEvent
 from .pins import called_skill, pin_of
 from .registries import engine_of, is_routed
 from .settings import settings_of

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core.errors import AgentError, LimitReached, SkillKitError, in_words
 from skillkit_core.events.results import Unset
 
+from .events import BeforeTaskEvent, BeforeTaskResult, TaskEndEvent, TaskStartEvent
 from .guarding import guard_task
-from .hooks import BeforeTaskEvent, BeforeTaskResult, TaskEndEvent, TaskStartEvent
 from .registries import engine_of
 from .rounds import Notebook, converse
 from .settings import settings_of

@@ -20,6 +20,7 @@ def register_hookspecs(add: Callable[..., Any]) -> None:
 
     add(
         hooks,
+        events="skillkit_engines.events",
         kinds={
             "engines": Factory,
             "packs": "skillkit_engines.types:ToolPack",
@@ -84,7 +85,10 @@ def explain(agent: AgentRunner) -> Sequence[Any]:
 def session_start(event: SessionStartEvent, ctx: HandlerContext) -> None:
     """Route the inputs of a session where a skill names an engine that is there; else nothing is added to its turns."""
     agent = ctx.agent
-    if agent is None or agent.parent is not None or agent.config.bare or not agent.host.registry("engines").list():
+    if agent is None or agent.parent is not None or agent.config.bare:
+        return
+    engines = frozenset(agent.host.registry("engines").list())
+    if not engines or all(skill.engine not in engines for skill in agent.host.skills.items()):
         return
     from .dispatch import Dispatcher, has_routed_skills
 

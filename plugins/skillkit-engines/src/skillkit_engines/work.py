@@ -14,7 +14,7 @@ from skillkit_core.errors import in_words
 from skillkit_core.messages import AgentMessage, CustomMessage, UserMessage, blocks_of
 from skillkit_core.tools import Tool
 
-from .hooks import TaskNodeEvent
+from .events import TaskNodeEvent
 from .registries import catalog_of
 from .types import Engine, Task
 
