@@ -13,7 +13,7 @@ __all__ = ["PIN", "called_skill", "pin_of"]
 
 PIN = "engines.pin"  # type of the note
 _CALLED = re.compile(r'<skill_content name="([^"]+)">')
-_ARGUMENTS = re.compile(r"\n\nARGUMENTS: (.*?)(?=\n\nSKILL_DIR: |\n<skill_resources>|\n</skill_content>)", re.S)
+_ARGUMENTS = re.compile(r"\n\n?ARGUMENTS: (.*?)(?=\n\nSKILL_DIR: |\n<skill_resources>|\n</skill_content>)", re.S)
 
 
 def called_skill(prompt: str) -> tuple[str, str]:

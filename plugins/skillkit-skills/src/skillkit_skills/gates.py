@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,7 +13,7 @@ from skillkit_core.skills import Skill
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["Request", "closed", "filters", "gate", "gated", "matches"]
+__all__ = ["Request", "closed", "editor_type", "filters", "gate", "gated", "matches"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,13 @@ class Request:
     caller: Literal["model", "user", "engine", "planner", "skill"] = "model"
     host: Host | None = None
     session: Any = None
+
+
+def editor_type(given: Any) -> str | None:
+    """Return the type of the document in ``AgentConfig.options["editor"]``, a mapping or an object with ``type``."""
+    if given is None:
+        return None
+    return str(given["type"] if isinstance(given, Mapping) else given.type)
 
 
 def gate(skill: Skill, request: Request) -> str | None:

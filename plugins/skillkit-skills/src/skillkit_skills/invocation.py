@@ -6,9 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from skillkit_core.events.results import UNSET, BeforeAgentStartResult, Handled, InputResult, Transform
+from skillkit_core.messages import ImageBlock
 
 from .agent_skills import skills_of
-from .gates import Request, closed
+from .gates import Request, closed, editor_type
 from .listed import listing
 
 if TYPE_CHECKING:
@@ -37,7 +38,14 @@ async def invoke(event: InputEvent, ctx: HandlerContext) -> InputResult | None:
         return None
     skill = host.skills.get(match[1])
     row = next(r for r in listing(host) if r.skill is skill)
-    request = Request(event.text, caller="user", host=host, session=agent.session)
+    request = Request(
+        event.text,
+        editor_type(agent.config.options.get("editor")),
+        sum(isinstance(block, ImageBlock) for block in event.images),
+        caller="user",
+        host=host,
+        session=agent.session,
+    )
     if reasons := row.reasons or tuple(closed(host, [skill], request).values()):
         return Handled(f"Skill {row.name} cannot be called here: {', '.join(reasons)}.")
     from .activation import answered, opened, overrides_of
