@@ -209,7 +209,7 @@ def test_s2_9_nothing_is_executed_before_a_person_allows_it_and_a_refusal_is_a_r
     assert [call for call, _ in tools.calls] == ["look"] and len(decides.asked) == 1
     refused = results(model.requests[1])[1]
     assert refused.outcome == "denied" and "a person said no" in refused.text
-    assert response.content == "It was not sent." and notes[-1]["denied"] == (name,)
+    assert response.content == "It was not sent." and list(notes[-1]["denied"]) == [name]
     assert (notes[-1]["status"], notes[-1]["reason"]) == ("partial", f"denied: {name}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillkit_skills import Listed, Request, closed, gate
+from skillkit_skills import Listed, Request, closed, filters, gate, gated
 
 from skillkit_core.skills import EngineType, Skill
 
@@ -60,33 +60,77 @@ def filter_eligible(
     """Return the skills that a request may go to, and the first reason against each other one, in the order of :class:`Gated`.
 
     Args:
-        rows: the skills, as :func:`skillkit_skills.listing` yields them.
+        host: the host.
+        rows: the skills, as :func:`skillkit_skills.listing` yields them. What does not depend on the request is looked at once
+            for one tuple.
         request: what is known of the request.
         tools: the names of the tools that there are; ``None``: nobody knows, so nothing is missing.
         engines: the names of the engines that there are; default: those that plugins brought, and ``conversational``.
         without: names of skills that have rejected the request.
     """
-    catalog = catalog_of(host)
-    known = catalog.engines | {str(EngineType.CONVERSATIONAL)} if engines is None else frozenset(engines)
-    asked, dropped = [], {}
-    for row in rows:
-        if row.skill.status == "unlisted" or not row.wins:
-            dropped[row.name] = "no_description" if row.wins else "shadowed"
-        elif row.name in without:
-            dropped[row.name] = "rejected"
-        else:
-            asked.append(row)
-    shut = closed(host, [row.skill for row in asked], request)
-    eligible = []
-    for row in asked:
-        skill = row.skill
+    looked = _looked(host, tuple(rows), tools, engines)
+    shut = closed(host, looked.fit if filters(host) else looked.gated, request)
+    dropped = dict(looked.unnamed)
+    dropped |= {row.name: gate(row.skill, request) or why for row, why in looked.unfit}
+    if not shut and not without:
+        return Gated(looked.fit, dropped)
+    for skill in looked.fit:
         if (why := shut.get(id(skill))) is not None:
-            dropped[row.name] = why if why == gate(skill, request) else f"veto:{why}"
-        elif why := next(_unfit(row, catalog, known, tools), ""):
-            dropped[row.name] = why
-        else:
-            eligible.append(skill)
-    return Gated(tuple(sorted(eligible, key=lambda skill: skill.name)), dropped)
+            dropped[skill.name] = why if why == gate(skill, request) else f"veto:{why}"
+        elif skill.name in without:
+            dropped[skill.name] = "rejected"
+    return Gated(tuple(skill for skill in looked.fit if skill.name not in dropped), dropped)
+
+
+class _Looked(NamedTuple):
+    """What does not depend on a request.
+
+    Attributes:
+        rows, tools, engines, catalog: what was looked at.
+        fit: the skills that can run here, by name.
+        gated: those of ``fit`` whose gates may be closed for a request.
+        unfit: the skills that cannot run here, each with the reason.
+        unnamed: the reasons against skills that nobody can name.
+    """
+
+    rows: tuple[Listed, ...]
+    tools: Collection[str] | None
+    engines: Collection[str]
+    catalog: Catalog
+    fit: tuple[Skill, ...]
+    gated: tuple[Skill, ...]
+    unfit: tuple[tuple[Listed, str], ...]
+    unnamed: Mapping[str, str]
+
+
+def _looked(
+    host: Host, rows: tuple[Listed, ...], tools: Collection[str] | None, engines: Collection[str] | None
+) -> _Looked:
+    """Return what is known of skills without a request, made anew when anything of it changes."""
+    catalog, kept = catalog_of(host), host.state("engines")
+    known = catalog.engines | {str(EngineType.CONVERSATIONAL)} if engines is None else frozenset(engines)
+    found: _Looked | None = kept.get("looked")
+    same = found is not None and found.rows is rows and found.catalog is catalog
+    if found is not None and same and found.tools == tools and found.engines == known:
+        return found
+    unnamed = {row.name: "no_description" if row.wins else "shadowed" for row in rows if not _named(row)}
+    judged = [(row, next(_unfit(row, catalog, known, tools), "")) for row in rows if _named(row)]
+    fit = tuple(sorted((row.skill for row, why in judged if not why), key=lambda skill: skill.name))
+    found = kept["looked"] = _Looked(
+        rows=rows,
+        tools=tools,
+        engines=known,
+        catalog=catalog,
+        fit=fit,
+        gated=tuple(skill for skill in fit if gated(skill)),
+        unfit=tuple((row, why) for row, why in judged if why),
+        unnamed=unnamed,
+    )
+    return found
+
+
+def _named(row: Listed) -> bool:
+    return row.wins and row.skill.status != "unlisted"
 
 
 def _unfit(row: Listed, catalog: Catalog, engines: Collection[str], tools: Collection[str] | None) -> Iterator[str]:

@@ -95,7 +95,7 @@ async def _said(request: RouteRequest, system: str, host: Host) -> _Asked:
 def _decided(choice: Choice | None, request: RouteRequest, skills: Sequence[Skill], host: Host) -> Route:
     """Return the route that an answer means; the order of the rules is that of their weight."""
     settings = settings_of(host)
-    by_name = {fold(skill.name): skill for skill in skills}
+    by_name = _named(skills)
     if choice is None:
         return Route(CHAT, confidence=0.0, why="invalid_json", reason="the answer holds no JSON object")
     if len(choice.steps) >= 2:
@@ -104,6 +104,8 @@ def _decided(choice: Choice | None, request: RouteRequest, skills: Sequence[Skil
         return Route(CHAT, confidence=0.0, why="invalid_json", reason="the answer names no skill")
     told = choice.reason + (f" (confidence {choice.clamped} counts as {choice.confidence:g})" if choice.clamped else "")
     chosen = by_name.get(fold(choice.skill))
+    if chosen is not None and fold(choice.skill) != fold(chosen.name):
+        _deprecated(host, choice.skill, chosen)
     if chosen is None and fold(choice.skill) != CHAT:
         known = {fold(name) for name in host.skills.list()}
         why = "ineligible_skill" if fold(choice.skill) in known else "unknown_skill"
@@ -118,6 +120,20 @@ def _decided(choice: Choice | None, request: RouteRequest, skills: Sequence[Skil
         reason = f"{choice.skill} with {choice.confidence:g} is not sure enough to take over: {told}"
         return Route(active.name, choice.confidence, reason, why="continuity")
     return Route(chosen.name if chosen is not None else CHAT, choice.confidence, told, why="selected")
+
+
+def _named(skills: Sequence[Skill]) -> dict[str, Skill]:
+    """Return the skills by their folded names; a former name (``aliases``) means its successor."""
+    former = {fold(alias): skill for skill in skills for alias in skill.aliases}
+    return {**former, **{fold(skill.name): skill for skill in skills}}
+
+
+def _deprecated(host: Host, name: str, skill: Skill) -> None:
+    """Say once that a skill has another name now."""
+    told = host.state("routing").setdefault("deprecated", set())
+    if fold(name) not in told:
+        told.add(fold(name))
+        host.note("routing", f"the skill {name!r} is called {skill.name!r} now", remedy="use the new name")
 
 
 def _compound(choice: Choice, by_name: dict[str, Skill]) -> Route:

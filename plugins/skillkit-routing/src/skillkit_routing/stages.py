@@ -76,18 +76,18 @@ async def shortlist(request: RouteRequest, candidates: Sequence[SkillCandidate],
     if not domains:
         domains = await _asked_domains(request, skills, host)
         calls = 1
-    order = {skill.name: place for place, (skill, _) in enumerate(found)}
+    order = {id(skill): place for place, (skill, _) in enumerate(found)}
     far = len(order)
 
     def nearness(skill: Skill) -> tuple[int, int, str]:
-        return order.get(skill.name, far), -skill.priority, skill.name
+        return order.get(id(skill), far), -skill.priority, skill.name
 
-    shown = {skill.name: skill for skill, _ in found[:FIRST]}
+    shown = {id(skill): skill for skill, _ in found[:FIRST]}
     for domain in domains:
         inside = sorted((skill for skill in skills if domain in _domains(skill)), key=nearness)
-        shown.update((skill.name, skill) for skill in inside[: settings.per_domain])
-    for name in (request.active or "",):
-        shown.update((skill.name, skill) for skill in skills if name and fold(skill.name) == fold(name))
+        shown.update((id(skill), skill) for skill in inside[: settings.per_domain])
+    if request.active:
+        shown.update((id(skill), skill) for skill in skills if fold(skill.name) == fold(request.active))
     return Shortlist(_fitting(list(shown.values())), True, ROW_CHARS, domains, calls)
 
 
@@ -95,16 +95,16 @@ async def widened(
     request: RouteRequest, candidates: Sequence[SkillCandidate], shown: Shortlist, host: Host
 ) -> Shortlist:
     """Return skills of all domains that were not shown: the next nearest ones, then the most urgent of each domain."""
-    seen = {skill.name for skill in shown.skills}
+    seen = {id(skill) for skill in shown.skills}
     skills = [one.skill for one in candidates]
     found = await asyncio.to_thread(nearest, host, request.query, skills)
-    rest = {skill.name: skill for skill, _ in found if skill.name not in seen}
+    rest = {id(skill): skill for skill, _ in found if id(skill) not in seen}
     per_domain: Counter[str] = Counter()
     for skill in sorted(skills, key=lambda one: (-one.priority, one.name)):
         domain = next(iter(_domains(skill)))
-        if skill.name not in seen and per_domain[domain] < 2:
+        if id(skill) not in seen and per_domain[domain] < 2:
             per_domain[domain] += 1
-            rest.setdefault(skill.name, skill)
+            rest.setdefault(id(skill), skill)
     return Shortlist(_fitting(list(rest.values())), False, ROW_CHARS)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .content import skill_content as skill_content, split_args as split_args, substitute as substitute
     from .eligibility import answers as answers, reasons as reasons
     from .explaining import Explanation as Explanation, Near as Near
-    from .gates import Request as Request, closed as closed, gate as gate
+    from .gates import Request as Request, closed as closed, filters as filters, gate as gate, gated as gated
     from .index import Found as Found, SkillIndex as SkillIndex, index_of as index_of
     from .listed import Listed as Listed, Verdict as Verdict, explain as explain, listing as listing
     from .loader import KEPT as KEPT, SkillFolderLoader as SkillFolderLoader
@@ -53,7 +53,9 @@ _WHERE = {
     "commands_in": "activation",
     "dynamic_policy": "activation",
     "explain": "listed",
+    "filters": "gates",
     "gate": "gates",
+    "gated": "gates",
     "hook_lines": "skill_hooks",
     "index_of": "index",
     "listing": "listed",
@@ -97,7 +99,9 @@ __all__ = [
     "commands_in",
     "dynamic_policy",
     "explain",
+    "filters",
     "gate",
+    "gated",
     "hook_lines",
     "index_of",
     "listing",
