@@ -18,7 +18,7 @@ from .events import RouteSelectedEvent
 from .gate import Gated, filter_eligible, gate_request
 from .pins import called_skill, pin_of
 from .registries import engine_of, is_routed
-from .settings import settings_of
+from .settings import settings_of, shadow_of
 from .types import CHAT, EditorContext, Route, RouteRequest
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class Dispatcher:
         """Return the route of a request, without the skills that have rejected it."""
         agent = self.agent
         spent = agent.session.cost
-        skip = agent.host.config.get("routing.shadow")
+        skip = shadow_of(agent.host)
         route = await choose(agent.host, request, gated_now(agent, request, without), agent, skip=skip)
         cost = agent.session.cost - spent
         return replace(route, replaced=tuple(without), cost=cost if route.calls and cost else route.cost)

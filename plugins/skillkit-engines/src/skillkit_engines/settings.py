@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["DEFAULTS", "Settings", "settings_of"]
+__all__ = ["DEFAULTS", "Settings", "settings_of", "shadow_of"]
 
 
 class Settings(NamedTuple):
@@ -26,3 +26,9 @@ DEFAULTS = Settings()
 def settings_of(host: Host) -> Any:
     """Return the section ``engines``, or :data:`DEFAULTS` where nothing is set."""
     return host.config.section("engines", DEFAULTS)
+
+
+def shadow_of(host: Host) -> str | None:
+    """Return the plugin that chooses in the shadow alone (``routing.shadow``), which decides nothing."""
+    section = host.config.section("routing", None)
+    return getattr(section, "shadow", None)

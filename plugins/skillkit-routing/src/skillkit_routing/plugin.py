@@ -66,7 +66,8 @@ def session_start(event: SessionStartEvent, ctx: HandlerContext) -> None:
     if agent is None or agent.parent is not None:
         return
     config = agent.host.config
-    if config.get("routing.shadow") or config.get("engines.mode") == "shadow":
+    own, family = config.section("routing", None), config.section("engines", None)
+    if getattr(own, "shadow", None) or getattr(family, "mode", "") == "shadow":
         from .shadow import Shadow
 
         Shadow.of(agent).listen()

@@ -17,6 +17,7 @@ from skillkit_engines import CHAT, Route, RouteRequest, choose, gated_now, last_
 from skillkit_core.errors import in_words
 
 from .alone import Asker
+from .settings import settings_of
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host
@@ -88,7 +89,7 @@ class Shadow:
 
         host = agent.host
         try:
-            only = host.config.get("routing.shadow")
+            only = settings_of(host).shadow
             gated = gated_now(agent, request)
             other = await choose(host, replace(request, ask=ask), gated, agent, only=only)
             write(host, record(request, route, other, ask.cost))
