@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["usage"]
 
 _DATE = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?\Z")
-_NONE = {"skill": "(no skill)", "tool": "(no tool)", "run": "(no run)", "model": "(no model)"}
+_NONE = {"skill": "(no skill)", "engine": "(no engine)", "tool": "(no tool)", "run": "(no run)", "model": "(no model)"}
 _LEAST_BAR = 8  # columns
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 

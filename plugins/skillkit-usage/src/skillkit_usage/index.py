@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Index", "Request", "requests_of", "skill_of_tool"]
 
-VERSION = 2
+VERSION = 3
 _BUSY = 10.0  # seconds to wait for another process
 _SKILL = re.compile(r'<skill_content name="([^"]+)">')
 _SCHEMA = """
@@ -33,14 +33,14 @@ CREATE TABLE sessions (
 CREATE TABLE requests (
     place INTEGER, ts REAL, session TEXT, inner TEXT, run TEXT, purpose TEXT, provider TEXT, model TEXT, tool TEXT, via TEXT,
     skill TEXT, input INTEGER, output INTEGER, cache_read INTEGER, cache_write INTEGER, reasoning INTEGER, cost REAL,
-    estimated INTEGER
+    estimated INTEGER, engine TEXT
 );
 CREATE INDEX requests_place ON requests (place);
 CREATE INDEX requests_ts ON requests (ts);
 """
 _FIELDS = (
     "ts, session, inner, run, purpose, provider, model, tool, via, skill, input, output, cache_read, cache_write, "
-    "reasoning, cost, estimated"
+    "reasoning, cost, estimated, engine"
 )
 
 
@@ -58,10 +58,11 @@ class Request(NamedTuple):
         model: id of the model.
         tool: the tool that reported the usage.
         via: the nearest tool whose call began the run.
-        skill: the skill that was active, or whose action ``tool`` or ``via`` is.
+        skill: the skill that was active, whose action ``tool`` or ``via`` is, or to which the run was routed.
         input: tokens that were not cached; the other buckets as in :class:`~skillkit_core.TokenUsage`.
         cost: US dollars; ``None``: the price is not known.
         estimated: the request was cut off before the provider told what it used.
+        engine: the engine of the skill to which the run was routed; empty: it was not routed.
     """
 
     ts: float
@@ -81,6 +82,7 @@ class Request(NamedTuple):
     reasoning: int = 0
     cost: float | None = None
     estimated: bool = False
+    engine: str = ""
 
     @property
     def tokens(self) -> int:
@@ -180,7 +182,7 @@ class Index:
                 (store, header.id, state, updated, header.parent_session),
             ).lastrowid
             database.executemany(
-                f"INSERT INTO requests (place, {_FIELDS}) VALUES ({', '.join('?' * 18)})",  # noqa: S608 - names alone
+                f"INSERT INTO requests (place, {_FIELDS}) VALUES ({', '.join('?' * 19)})",  # noqa: S608 - names alone
                 ((place, *request) for request in requests_of(header.id, handle.entries())),
             )
 
@@ -239,16 +241,30 @@ class Index:
 
 
 def requests_of(session: str, entries: Iterable[SessionEntry]) -> Iterator[Request]:
-    """Yield the ``usage`` entries of a session, each with the skill that was active on its branch."""
+    """Yield the ``usage`` entries of a session, each with the skill of its run, else the active one of its branch."""
+    entries = tuple(entries)
     active: dict[str | None, str] = {}  # by entry: the skill that was activated last on the way to it
+    tasks: dict[str, tuple[str, str]] = {}  # by run: skill and engine of its task; at first those of the first one
+    for entry in reversed(entries):
+        tasks.update(_task(entry))
     for entry in entries:
         above = active.get(entry.parent_id, "")
         if entry.type == "usage":
-            yield _request(session, entry, above)
+            skill, engine = tasks.get(str(entry.data.get("run_id")), ("", ""))
+            yield _request(session, entry, skill or above)._replace(engine=engine)
             continue
+        tasks.update(_task(entry))
         skill = _activated(entry.data.get("message")) if entry.type in ("message", "custom_message") else None
         if skill or above:
             active[entry.id] = skill or above
+
+
+def _task(entry: SessionEntry) -> dict[str, tuple[str, str]]:
+    """Return skill and engine of a task by its run, where an entry is the note of one (``skillkit-engines``)."""
+    data = entry.data
+    if entry.type != "custom" or data.get("custom_type") != "engines.task":
+        return {}
+    return {str(data.get("run")): (str(data.get("skill") or ""), str(data.get("engine") or ""))}
 
 
 def _request(session: str, entry: SessionEntry, active: str) -> Request:

@@ -1,4 +1,4 @@
-"""Reports: every request once, summed by day, month, session, model, skill, tool or run."""
+"""Reports: every request once, summed by day, month, session, model, skill, engine, tool or run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["BUCKETS", "BY", "Counted", "Sum", "counted", "day_of", "month_of", "summed", "with_nested"]
 
 BUCKETS = ("input", "output", "cache_read", "cache_write", "reasoning")
-BY = ("day", "month", "session", "model", "skill", "tool", "run")
+BY = ("day", "month", "session", "model", "skill", "engine", "tool", "run")
 
 
 @dataclass(slots=True)
@@ -179,6 +179,8 @@ def _keys(by: str, zone: tzinfo | None) -> Callable[[Counted], str]:
         return lambda one: f"{one.request.provider}/{one.request.model}" if one.request.provider else one.request.model
     if by == "skill":
         return lambda one: one.skill
+    if by == "engine":
+        return lambda one: one.request.engine
     if by == "tool":
         return lambda one: one.tool
     # the id of a run is unique in its session
