@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,11 +15,11 @@ from typing import Any
 import skillkit_engines.plugin
 import skillkit_routing.plugin
 import skillkit_skills.plugin
+from skillkit_engine_editor import edit as apply_operations
 from skillkit_engines import (
     EditorContext,
     RouteRequest,
     choose,
-    discover,
     filter_eligible,
     gate_request,
 )
@@ -141,4 +140,7 @@ def route(registry: Sequence[Mapping[str, Any]], case: Mapping[str, Any]) -> dic
         return {"route": found.skill, **told}
 
 
-__all__ = ["discover", "gates", "json", "route"]
+def edit(document: str, operations: Sequence[Mapping[str, Any]], pre_hash: str | None) -> dict[str, Any]:
+    """Return what operations make of a document."""
+    done = apply_operations(document, operations, pre_hash)
+    return {"status": done.status, "document": done.document, "operations": done.operations, "undo": done.undo}

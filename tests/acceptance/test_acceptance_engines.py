@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-KINDS = ("gates", "routing", "compound")
+KINDS = ("gates", "routing", "compound", "editor")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,0 +1,95 @@
+"""``skillkit edit``: a skill edits a file; ``run`` and ``chat`` do the talking."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from skillkit_engines import EditorContext
+
+from skillkit_core.cli.output import echo
+from skillkit_core.descriptors import load_object
+from skillkit_core.errors import ToolError, UsageError
+
+from .applying import locate, undo
+
+if TYPE_CHECKING:
+    from skillkit_core import Host
+
+__all__ = ["document_of", "edit_file"]
+
+_PIPED = {"--json", "--events", "-v", "--verbose"}  # options of ``run`` alone
+_SUFFIXES = {".md": "markdown", ".markdown": "markdown", ".txt": "text", ".org": "org"}
+
+
+@click.command("edit", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[REQUEST] [OPTIONS OF chat OR run]")
+@click.option("--type", "kind", metavar="TYPE", help="Type of the document; default: 'type' of its front matter.")
+@click.option("--undo", "take_back", is_flag=True, help="Take the last edit of the file back.")
+@click.pass_context
+def edit_file(ctx: click.Context, file: Path, words: tuple[str, ...], kind: str | None, take_back: bool) -> None:
+    """Let a skill edit FILE, as if it were open in an editor.
+
+    \b
+    skillkit edit chapter-1.md "let Mara find the letter earlier"
+    skillkit edit chapter-1.md --undo
+
+    At a terminal this opens a conversation, as 'skillkit chat' does, else it answers once, as 'skillkit run' does. Their
+    options may follow: --model, --session, --json, ...
+    """
+    host: Host = ctx.obj.host
+    try:
+        found = locate(host.cwd, str(file))
+    except ToolError as error:
+        raise UsageError(str(error)) from None
+    if take_back:
+        echo(undo(host, found))
+        return
+    host.state("engine-editor")["document"] = document_of(found, str(file), kind)
+    talks = sys.stdin.isatty() and sys.stdout.isatty() and not _PIPED & set(words)
+    if not talks and not words:
+        raise UsageError("there is no request", hint='write it in quotes: skillkit edit FILE "..."')
+    name = "chat" if talks else "run"
+    if name not in host.commands:
+        raise UsageError(f"there is no command {name!r}", hint="install skillkit-chat")
+    command: click.Command = load_object(host.commands.get(name).target)
+    with command.make_context(str(ctx.info_name), list(words), parent=ctx.parent) as below:
+        command.invoke(below)
+
+
+def document_of(file: Path, shown: str, kind: str | None = None) -> EditorContext:
+    """Return a file as an editor would have it open.
+
+    Raises:
+        UsageError: it is no UTF-8 text.
+    """
+    try:
+        content = file.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{shown} is no UTF-8 text: {error.reason} at byte {error.start}") from None
+    front = _front_matter(content)
+    named = kind or front.get("type")
+    return EditorContext(
+        type=str(named or _SUFFIXES.get(file.suffix.lower(), "text")),
+        file=shown,
+        front_matter=front,
+        content=content,
+    )
+
+
+def _front_matter(content: str) -> dict[str, object]:
+    """Return the fields between ``---`` at the head of a text; what cannot be read is none."""
+    import yaml
+
+    lines = content.removeprefix("\ufeff").splitlines()
+    if not lines or lines[0].strip() != "---":
+        return {}
+    end = next((n for n, line in enumerate(lines[1:], 1) if line.strip() in ("---", "...")), None)
+    try:
+        found = yaml.safe_load("\n".join(lines[1:end])) if end is not None else None
+    except yaml.YAMLError:
+        return {}
+    return {str(name): value for name, value in found.items()} if isinstance(found, dict) else {}
