@@ -1,4 +1,4 @@
-"""The plugin ``engine-conversational``: skills that are done by calling tools."""
+"""The plugin ``engine-conversational``: skills that talk."""
 
 from __future__ import annotations
 
@@ -11,6 +11,5 @@ from skillkit_core.descriptors import Factory
 @hookimpl(optionalhook=True)
 def register_engines(register: Callable[[Factory], None]) -> None:
     """Offer the engine, where the plugin ``engines`` is there."""
-    register(
-        Factory("conversational", "skillkit_engine_conversational.engine:ConversationalEngine", "tools in rounds, then an answer")
-    )
+    target = "skillkit_engine_conversational.engine:ConversationalEngine"
+    register(Factory("conversational", target, "talk, with every tool, and a way to hand a request on"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 from skillkit_engines import EditorContext
+from skillkit_markdown import read_front_matter
 
 from skillkit_core.cli.output import echo
 from skillkit_core.descriptors import load_object
@@ -70,7 +71,7 @@ def document_of(file: Path, shown: str, kind: str | None = None) -> EditorContex
         content = file.read_bytes().decode()
     except UnicodeDecodeError as error:
         raise UsageError(f"{shown} is no UTF-8 text: {error.reason} at byte {error.start}") from None
-    front = _front_matter(content)
+    front = read_front_matter(content.encode()).natural()
     named = kind or front.get("type")
     return EditorContext(
         type=str(named or _SUFFIXES.get(file.suffix.lower(), "text")),
@@ -78,18 +79,3 @@ def document_of(file: Path, shown: str, kind: str | None = None) -> EditorContex
         front_matter=front,
         content=content,
     )
-
-
-def _front_matter(content: str) -> dict[str, object]:
-    """Return the fields between ``---`` at the head of a text; what cannot be read is none."""
-    import yaml
-
-    lines = content.removeprefix("\ufeff").splitlines()
-    if not lines or lines[0].strip() != "---":
-        return {}
-    end = next((n for n, line in enumerate(lines[1:], 1) if line.strip() in ("---", "...")), None)
-    try:
-        found = yaml.safe_load("\n".join(lines[1:end])) if end is not None else None
-    except yaml.YAMLError:
-        return {}
-    return {str(name): value for name, value in found.items()} if isinstance(found, dict) else {}

@@ -10,13 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .below import run_below as run_below
     from .choosing import choose as choose, rank as rank
-    from .discover import discover as discover, gated_for as gated_for
-    from .dispatch import (
-        ROUTE as ROUTE,
-        editor_of as editor_of,
-        gated_now as gated_now,
-        last_route as last_route,
-    )
+    from .discovering import discover as discover, gated_for as gated_for
+    from .dispatch import editor_of as editor_of, last_route as last_route
     from .driver import TASK as TASK, do_task as do_task
     from .events import (
         BeforeTaskEvent as BeforeTaskEvent,
@@ -27,7 +22,13 @@ if TYPE_CHECKING:
         TaskStartEvent as TaskStartEvent,
     )
     from .explaining import route_rows as route_rows
-    from .gate import Gated as Gated, filter_eligible as filter_eligible, gate_request as gate_request
+    from .gate import (
+        Gated as Gated,
+        filter_eligible as filter_eligible,
+        gate_request as gate_request,
+        gated_now as gated_now,
+    )
+    from .notes import ROUTE as ROUTE
     from .registries import catalog_of as catalog_of, engine_of as engine_of
     from .rounds import Answered as Answered, Notebook as Notebook, converse as converse
     from .settings import settings_of as settings_of
@@ -57,11 +58,12 @@ if TYPE_CHECKING:
 _WHERE = {
     "below": ("run_below",),
     "choosing": ("choose", "rank"),
-    "discover": ("discover", "gated_for"),
-    "dispatch": ("ROUTE", "editor_of", "gated_now", "last_route"),
+    "discovering": ("discover", "gated_for"),
+    "dispatch": ("editor_of", "last_route"),
     "driver": ("TASK", "do_task"),
     "explaining": ("route_rows",),
-    "gate": ("Gated", "filter_eligible", "gate_request"),
+    "gate": ("Gated", "filter_eligible", "gate_request", "gated_now"),
+    "notes": ("ROUTE",),
     "events": (
         "BeforeTaskEvent", "BeforeTaskResult", "RouteSelectedEvent", "TaskEndEvent", "TaskNodeEvent", "TaskStartEvent",
     ),

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, ref
 
 from skillkit_skills import skills_of
 
 from skillkit_core import BeforeAgentStartResult, TurnStartResult
 from skillkit_core.messages import ImageBlock, UserMessage
+from skillkit_core.skills import EngineType
 
 from .choosing import choose
 from .driver import RoutedRun
 from .events import RouteSelectedEvent
-from .gate import Gated, filter_eligible, gate_request
+from .gate import gated_now
+from .notes import active_skill, input_entry, kept_route
 from .pins import called_skill, pin_of
 from .registries import engine_of, is_routed
 from .settings import settings_of, shadow_of
@@ -26,18 +28,17 @@ if TYPE_CHECKING:
     from skillkit_core.events.types import BeforeAgentStartEvent, TurnStartEvent
     from skillkit_core.skills import Skill
 
-__all__ = ["ROUTE", "Dispatcher", "editor_of", "gated_now", "has_routed_skills", "last_route"]
+__all__ = ["Dispatcher", "editor_of", "has_routed_skills", "last_route"]
 
-ROUTE = "engines.route"  # type of the note
-MOST_DROPPED = 100  # of a note
 HISTORY = 3  # words of the person before that a router may read
 HISTORY_CHARS = 300
 _dispatchers: WeakKeyDictionary[AgentRunner, Dispatcher] = WeakKeyDictionary()
 
 
 def has_routed_skills(agent: AgentRunner) -> bool:
-    """Return whether any skill that can run here names an engine that is there."""
-    return any(is_routed(agent.host, row.skill) for row in skills_of(agent).offer.rows if not row.reasons)
+    """Return whether any skill that can run here names an engine that is there; every skill without one is conversational."""
+    rows = (row for row in skills_of(agent).offer.rows if not row.reasons)
+    return any(is_routed(agent.host, row.skill) and row.skill.engine != EngineType.CONVERSATIONAL for row in rows)
 
 
 def editor_of(agent: AgentRunner) -> EditorContext | None:
@@ -46,13 +47,6 @@ def editor_of(agent: AgentRunner) -> EditorContext | None:
     if given is None or isinstance(given, EditorContext):
         return given
     return EditorContext(**dict(given))
-
-
-def gated_now(agent: AgentRunner, request: RouteRequest, without: Sequence[str] = ()) -> Gated:
-    """Return the skills of an agent that a request may go to now, and why not to the others."""
-    names = {tool.name for tool in agent.tools}
-    asked = gate_request(agent.host, request, agent.open_session)
-    return filter_eligible(agent.host, skills_of(agent).offer.rows, asked, tools=names, without=without)
 
 
 def last_route(agent: AgentRunner) -> tuple[RouteRequest, Route | None] | None:
@@ -197,67 +191,3 @@ class Dispatcher:
     def _rules(self, parts: Mapping[str, str]) -> str:
         kept = settings_of(self.agent.host).keep_parts
         return "\n\n".join(text for name, text in parts.items() if name in kept)
-
-
-# --- what the session knows ---------------------------------------------------------------------------------------
-
-
-def input_entry(agent: AgentRunner, prompt: str) -> str | None:
-    """Return the id of the entry with the input; ``None``: the input is not in the session yet."""
-    session = agent.session
-    ids = dict(zip(map(id, session.context), session.context_ids, strict=True))
-    for message in reversed(session.context):
-        if isinstance(message, UserMessage) and message.text == prompt:
-            return ids[id(message)]
-    return None
-
-
-def note_of(route: Route, engine: str, request: RouteRequest, entry: str | None) -> dict[str, Any]:
-    """Return the note of a route."""
-    dropped = dict(list(route.dropped.items())[:MOST_DROPPED])
-    more = len(route.dropped) - len(dropped)
-    return {
-        "input": entry,
-        "skill": route.skill,
-        "engine": engine,
-        "confidence": route.confidence,
-        "by": route.by,
-        "why": route.why,
-        "reason": route.reason[:500],
-        "calls": route.calls,
-        "cost": route.cost,
-        "candidates": [{"name": one.skill.name, "score": round(one.score, 4)} for one in route.candidates],
-        "dropped": dropped,
-        "dropped_more": more,
-        "replaced": list(route.replaced),
-        "answer": route.answer,
-        "editor": request.editor.type if request.editor is not None else None,
-        "images": request.images,
-    }
-
-
-def kept_route(agent: AgentRunner, entry: str | None) -> Route | None:
-    """Return the route of an input that an earlier run was routed to; ``None``: none, or its skill is gone."""
-    notes = agent.session.notes(ROUTE)
-    found = next((note.data for note in reversed(notes) if entry is not None and note.data.get("input") == entry), None)
-    if found is None or not (found["skill"] == CHAT or agent.host.skills.has(found["skill"])):
-        return None
-    return Route(
-        str(found["skill"]),
-        reason=str(found.get("reason") or ""),
-        by=str(found.get("by") or ""),
-        why=str(found.get("why") or ""),
-        confidence=float(found.get("confidence") or 0.0),
-        calls=int(found.get("calls") or 0),
-        cost=found.get("cost"),
-        dropped=found.get("dropped") or {},
-        replaced=tuple(found.get("replaced") or ()),
-    )
-
-
-def active_skill(agent: AgentRunner) -> str | None:
-    """Return the skill of the last route of the branch; ``None``: the agent itself answered, or nothing was routed."""
-    session = agent.open_session
-    notes = session.notes(ROUTE) if session is not None else ()
-    name = notes[-1].data.get("skill") if notes else None
-    return None if name in (None, CHAT) else str(name)

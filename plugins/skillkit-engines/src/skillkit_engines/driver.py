@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from skillkit_core.errors import AgentError, LimitReached, SkillKitError, in_words
 from skillkit_core.events.results import Unset
 
 from .events import BeforeTaskEvent, BeforeTaskResult, TaskEndEvent, TaskStartEvent
+from .gate import gated_now
 from .guarding import guard_task
+from .notes import ROUTE, input_entry, note_of
 from .registries import engine_of
 from .rounds import Notebook, converse
 from .settings import settings_of
@@ -20,19 +23,42 @@ if TYPE_CHECKING:
     from skillkit_core import DrivenRun
     from skillkit_core.skills import Skill
 
-    from .dispatch import Dispatcher
+    from .events import RouteSelectedEvent
 
 __all__ = ["TASK", "RoutedRun", "do_task"]
 
 TASK = "engines.task"  # type of the note
 CHAT_ROUNDS = 50
+MOST_HANDED_ON = 3  # skills one after the other
+
+
+class Routes(Protocol):
+    """Who routes the inputs of an agent, as far as a routed run needs it (:class:`~skillkit_engines.dispatch.Dispatcher`)."""
+
+    engine: str
+
+    @property
+    def agent(self) -> AgentRunner:
+        """The agent."""
+
+    def take(self, route: Route) -> None:
+        """Make a route that of the run."""
+
+    def skill(self, route: Route) -> Skill | None:
+        """Return the skill of a route."""
+
+    async def chosen(self, request: RouteRequest, without: Sequence[str] = ()) -> Route:
+        """Return the route of a request, without the skills that have rejected it."""
+
+    def event_of(self, route: Route, query: str) -> RouteSelectedEvent:
+        """Return the event that tells of a route."""
 
 
 class RoutedRun:
     """The driver of a routed run."""
 
     def __init__(
-        self, dispatcher: Dispatcher, request: RouteRequest, route: Route, entry: str | None, run_id: str, rules: str
+        self, dispatcher: Routes, request: RouteRequest, route: Route, entry: str | None, run_id: str, rules: str
     ) -> None:
         self._dispatcher = dispatcher
         self._request = request
@@ -45,8 +71,6 @@ class RoutedRun:
 
     async def selected(self, route: Route) -> None:
         """Write the note of a new route and tell of it; where the input is not in the session yet, later."""
-        from .dispatch import ROUTE, note_of
-
         dispatcher = self._dispatcher
         self._route = route
         dispatcher.take(route)
@@ -61,8 +85,6 @@ class RoutedRun:
     async def drive(self, run: DrivenRun) -> None:
         """Let the engine work; say what it answers."""
         if self._waiting is not None:
-            from .dispatch import input_entry
-
             self._entry = input_entry(run.agent, run.query) or ""
             await self.selected(self._waiting)
         while (skill := self._dispatcher.skill(self._route)) is not None and self._dispatcher.engine:
@@ -90,6 +112,8 @@ class RoutedRun:
     async def _other(self, skill: Skill, result: TaskResult) -> Route:
         """Return the route to another skill than those that have rejected the request."""
         without = (*self._route.replaced, skill.name)
+        if (route := self._handed_on(skill, result, without)) is not None:
+            return route
         if len(without) > settings_of(self._dispatcher.agent.host).retries:
             reason = f"{skill.name} rejected it: {result.reason.partition(': ')[2] or 'no reason given'}"
             return replace(
@@ -97,6 +121,19 @@ class RoutedRun:
                 calls=0, cost=None,
             )  # fmt: skip
         return await self._dispatcher.chosen(self._request, without)
+
+    def _handed_on(self, skill: Skill, result: TaskResult, without: Sequence[str]) -> Route | None:
+        """Return the route to the skill that an engine hands the request on to (``data["handoff"]``), if that may take it."""
+        name = result.data.get("handoff")
+        if not name or len(without) > MOST_HANDED_ON:
+            return None
+        gated = gated_now(self._dispatcher.agent, self._request, without)
+        if all(one.name != name for one in gated.eligible):
+            return None
+        reason = result.reason.partition(": ")[2]
+        return Route(
+            str(name), reason=reason, by=skill.name, why="handoff", dropped=gated.dropped, replaced=tuple(without)
+        )
 
     async def _chat(self, run: DrivenRun) -> None:
         """Answer as the agent itself would, after every skill has rejected the request."""

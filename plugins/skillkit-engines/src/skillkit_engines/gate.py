@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillkit_skills import Listed, Request, closed, filters, gate, gated
+from skillkit_skills import Listed, Request, closed, filters, gate, gated, skills_of
 
 from skillkit_core.skills import EngineType, Skill
 
 from .registries import Catalog, catalog_of
 
 if TYPE_CHECKING:
-    from skillkit_core import Host
+    from skillkit_core import AgentRunner, Host
 
     from .types import RouteRequest
 
-__all__ = ["Gated", "filter_eligible", "gate_request"]
+__all__ = ["Gated", "filter_eligible", "gate_request", "gated_now"]
 
 _ENGINE = ("missing_engine:", "unknown-engine:")
 
@@ -149,3 +149,10 @@ def _tools_missing(skill: Skill, catalog: Catalog, tools: Collection[str] | None
     if tools is not None:
         needed: Sequence[str] = catalog.required(skill)
         yield from (f"tool_missing:{name}" for name in needed if name not in tools)
+
+
+def gated_now(agent: AgentRunner, request: RouteRequest, without: Sequence[str] = ()) -> Gated:
+    """Return the skills of an agent that a request may go to now, and why not to the others."""
+    names = {tool.name for tool in agent.tools}
+    asked = gate_request(agent.host, request, agent.open_session)
+    return filter_eligible(agent.host, skills_of(agent).offer.rows, asked, tools=names, without=without)

@@ -87,7 +87,7 @@ def session_start(event: SessionStartEvent, ctx: HandlerContext) -> None:
     agent = ctx.agent
     if agent is None or agent.parent is not None or agent.config.bare:
         return
-    engines = frozenset(agent.host.registry("engines").list())
+    engines = frozenset(agent.host.registry("engines").list()) - {"conversational"}
     if not engines or all(skill.engine not in engines for skill in agent.host.skills.items()):
         return
     from .dispatch import Dispatcher, has_routed_skills

@@ -47,7 +47,10 @@ class Asker:
             only_tools=frozenset(),
             settings=ModelSettings(response_schema=schema),
         )
-        async with asyncio.timeout(timeout), AgentRunner(config, host=self._host, name=purpose.replace(".", "-")) as agent:
+        async with (
+            asyncio.timeout(timeout),
+            AgentRunner(config, host=self._host, name=purpose.replace(".", "-")) as agent,
+        ):
             if model is None:
                 agent.set_adapter(self._target.adapter)
             response = await agent.chat(messages[-1].text)

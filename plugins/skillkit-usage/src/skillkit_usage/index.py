@@ -250,8 +250,8 @@ def requests_of(session: str, entries: Iterable[SessionEntry]) -> Iterator[Reque
     for entry in entries:
         above = active.get(entry.parent_id, "")
         if entry.type == "usage":
-            skill, engine = tasks.get(str(entry.data.get("run_id")), ("", ""))
-            yield _request(session, entry, skill or above)._replace(engine=engine)
+            routed, engine = tasks.get(str(entry.data.get("run_id")), ("", ""))
+            yield _request(session, entry, routed or above)._replace(engine=engine)
             continue
         tasks.update(_task(entry))
         skill = _activated(entry.data.get("message")) if entry.type in ("message", "custom_message") else None
