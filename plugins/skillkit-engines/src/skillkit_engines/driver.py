@@ -20,7 +20,7 @@ from .types import CHAT, Engine, Route, RouteRequest, Task, TaskResult
 from .work import context_part, messages_of, task_tools, tool_names
 
 if TYPE_CHECKING:
-    from skillkit_core import DrivenRun
+    from skillkit_core import AgentRunner, DrivenRun
     from skillkit_core.skills import Skill
 
     from .events import RouteSelectedEvent
