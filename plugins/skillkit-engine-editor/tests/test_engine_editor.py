@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from skillkit_engine_editor import edit, revision_of
 from skillkit_engine_editor.applying import preview, undo
-from skillkit_engine_editor.cli import document_of
+from skillkit_engine_editor.documents import document_of
+from skillkit_engine_editor.slash import editor
 from skillkit_engines import TASK, EditorContext, Fragment, RouteRequest, engine_of, gated_for
 from skillkit_engines.types import Task
 
@@ -271,6 +272,7 @@ def test_s3_8_a_validator_that_is_not_content_leads_to_revisions_and_then_to_the
     from skillkit_core.testing import ScriptedModel
 
     again = agent.__class__(agent.config, host=agent.host)
+    again.configure(options={"editor": document_of(file, "chapter.md")})
     again.set_adapter(ScriptedModel([loud] * 4))
     _, notes = chat(again, "/fiction calm down")
     assert (notes[-1]["status"], notes[-1]["reason"]) == ("partial", "unvalidated: it is too loud")
@@ -322,6 +324,29 @@ def test_a_file_outside_of_the_workspace_is_not_written(stage, skill, skillkit_h
     assert "is outside of the workspace" in str(failed) and outside.read_text() == "la donna"
 
 
+def test_a_second_edit_sees_the_first_and_a_followed_file_is_read_again(opened, file):
+    agent, _ = opened(
+        answer(replace("saw", "heard")), answer(replace("heard", "felt")), answer(replace("Someone", "Ida")), "Nothing."
+    )
+
+    async def main() -> None:
+        async with agent:
+            await agent.chat("/fiction hear it")
+            await agent.chat("/fiction feel it")
+            assert file.read_bytes() == TEXT.replace("saw", "felt").encode()
+            assert await editor(agent, "chapter.md fiction", None) == "chapter.md is open: fiction, 10 lines."
+            file.write_text("Someone else wrote.")
+            await agent.chat("/fiction name her")
+            assert file.read_text() == "Ida else wrote."
+            assert await editor(agent, "close", None) == "chapter.md is closed."
+            assert await editor(agent, "close", None) == "Nothing was open."
+            assert "requires_editor" in (await agent.chat("/fiction again")).content
+            with pytest.raises(UsageError, match="outside of the workspace"):
+                await editor(agent, "../x", None)
+
+    asyncio.run(main())
+
+
 def test_no_model_is_offered_the_tool_that_applies(opened):
     agent, model = opened("Words.")
 
@@ -338,6 +363,13 @@ def test_no_model_is_offered_the_tool_that_applies(opened):
 # --- at the command line ------------------------------------------------------------------------------------------
 
 
+def allowed(skillkit_cli: Any) -> tuple[str, ...]:
+    """The option that lets files of the workspace be edited, where the plugin ``permissions`` is there, too."""
+    plugins = skillkit_cli("plugins", "list", "--json").ok().json["plugins"]
+    there = any(row["name"] == "permissions" and row["enabled"] for row in plugins)
+    return ("--permission-mode", "accept-edits") if there else ()
+
+
 def test_a_file_is_edited_at_the_command_line_and_the_edit_taken_back(
     skillkit_cli, skillkit_home, llm_server, file, monkeypatch
 ):
@@ -351,8 +383,7 @@ def test_a_file_is_edited_at_the_command_line_and_the_edit_taken_back(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-loopback")
     wire = ("--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "--model", "loop")
     llm_server.script(Reply(text=answer(replace("the boat", "the ship"), message="It is a ship now.")))
-    allow = ("-P", "no:permissions")
-    done = skillkit_cli(*allow, "edit", "chapter.md", *wire, "/fiction a ship").ok()
+    done = skillkit_cli("edit", "chapter.md", *wire, *allowed(skillkit_cli), "/fiction a ship").ok()
     assert "It is a ship now." in done.stdout and file.read_bytes() == TEXT.replace("the boat", "the ship").encode()
     assert "taken back; 0 more" in skillkit_cli("edit", "chapter.md", "--undo").ok().stdout
     assert file.read_bytes() == TEXT.encode()
@@ -362,7 +393,7 @@ def test_a_file_is_edited_at_the_command_line_and_the_edit_taken_back(
 
 DESK = """
 import asyncio, json, os, pathlib, signal, sys
-import skillkit_engine_editor.cli as cli
+import skillkit_engine_editor.documents as documents
 from skillkit_core import AgentConfig, AgentRunner, ApprovalDecision, Approver, Host
 from skillkit_core.testing import ScriptedModel
 
@@ -378,7 +409,7 @@ async def main():
     known = folder / "session"
     session = known.read_text() if known.exists() else "new"
     file = pathlib.Path("chapter.md")
-    options = {"editor": cli.document_of(file, "chapter.md", "fiction")}
+    options = {"editor": documents.document_of(file, "chapter.md", "fiction")}
     host = Host(settings={"plugins.disabled": ["permissions"]})
     async with AgentRunner(AgentConfig(model="any", approver=Person(), options=options), host=host, session=session) as agent:
         operations = [{"op": "replace_range", "original_text": "saw", "text": "heard"}]

@@ -211,3 +211,11 @@ def test_s1_9_what_is_installed_or_removed_changes_what_there_is(stage, folder):
     host.remove_plugin("brings")
     assert gated_for(host, RouteRequest("x")).dropped["weather"].startswith("engine_missing:tooling")
     assert agent is not None and json.dumps(sorted(host.registry("engines").list())) == "[]"
+
+
+def test_s1_4_the_check_of_skills_names_what_nobody_brings(stage, folder):
+    write_skill(folder, "odd", engine="tooling", subgraphs=["nosuch"], context_loader="nowhere")
+    _, _, host = stage("x")
+    (check,) = [impl.function for impl in host.impls("check_skill")]
+    told = {(problem.code, problem.severity) for problem in check(host.skills.get("odd"), host)}
+    assert told == {("unknown-subgraph", "error"), ("unknown-context-loader", "error")}

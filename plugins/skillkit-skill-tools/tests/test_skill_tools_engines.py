@@ -67,3 +67,23 @@ def test_a_key_of_the_format_at_the_top_level_is_a_warning_with_the_line_that_fi
     assert "key-not-read:model" not in said and found.engine == "conversational"
     fixed = skill(HEAD + "metadata: {skillkit: {engine: automation}}\n---\nBody.\n")
     assert fixed.engine == "automation" and fixed.problems == ()
+
+
+def test_what_plugins_say_of_a_skill_is_part_of_the_check_and_one_that_fails_is_named(make_host, skill):
+    from skillkit_skill_tools.checking import _of_plugins
+
+    from skillkit_core import SkillProblem
+
+    class Says:
+        @hookimpl(optionalhook=True)
+        def check_skill(self, skill):
+            return [SkillProblem("unknown-subgraph", f"nobody brings what {skill.name} needs", "error")]
+
+    class Breaks:
+        @hookimpl(optionalhook=True)
+        def check_skill(self, skill):
+            raise ValueError("no answer")
+
+    host = make_host(("skills", skillkit_skills.plugin), ("says", Says()), ("breaks", Breaks()))
+    assert [(p.code, p.severity) for p in _of_plugins(skill(PACKS), host)] == [("unknown-subgraph", "error")]
+    assert "ValueError: no answer" in str(host.problems)

@@ -7,22 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from skillkit_engines import EditorContext
-from skillkit_markdown import read_front_matter
 
 from skillkit_core.cli.output import echo
 from skillkit_core.descriptors import load_object
 from skillkit_core.errors import ToolError, UsageError
 
 from .applying import locate, undo
+from .documents import document_of
 
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["document_of", "edit_file"]
+__all__ = ["edit_file"]
 
 _PIPED = {"--json", "--events", "-v", "--verbose"}  # options of ``run`` alone
-_SUFFIXES = {".md": "markdown", ".markdown": "markdown", ".txt": "text", ".org": "org"}
 
 
 @click.command("edit", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
@@ -59,23 +57,3 @@ def edit_file(ctx: click.Context, file: Path, words: tuple[str, ...], kind: str 
     command: click.Command = load_object(host.commands.get(name).target)
     with command.make_context(str(ctx.info_name), list(words), parent=ctx.parent) as below:
         command.invoke(below)
-
-
-def document_of(file: Path, shown: str, kind: str | None = None) -> EditorContext:
-    """Return a file as an editor would have it open.
-
-    Raises:
-        UsageError: it is no UTF-8 text.
-    """
-    try:
-        content = file.read_bytes().decode()
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{shown} is no UTF-8 text: {error.reason} at byte {error.start}") from None
-    front = read_front_matter(content.encode()).natural()
-    named = kind or front.get("type")
-    return EditorContext(
-        type=str(named or _SUFFIXES.get(file.suffix.lower(), "text")),
-        file=shown,
-        front_matter=front,
-        content=content,
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from skillkit_engines import (
@@ -29,6 +29,7 @@ from skillkit_core.frozen import thaw
 from skillkit_core.messages import Outcome, ToolCall, UserMessage, blocks_of
 
 from .applying import APPLY, told
+from .documents import current, refreshed
 from .operations import Edited, edit
 
 if TYPE_CHECKING:
@@ -105,6 +106,8 @@ class EditorEngine:
             async with node(task, "load_skill"):
                 system = self.prompt(task)
             async with node(task, "load_editor_context"):
+                editor = current(run.agent, editor)
+                task = replace(task, editor=editor)
                 document = _document(editor)
             async with node(task, "load_references"):
                 messages = messages_of(task, run, document, await load_context(task))
@@ -237,6 +240,7 @@ async def _resolved(task: Task, run: DrivenRun, editor: EditorContext, kept: Map
         return TaskResult("failed", text=text, data=data, reason=f"denied: {APPLY}", denied=(APPLY,))
     if result.is_error:
         return TaskResult("failed", data=data, reason=result.text)
+    refreshed(run.agent, editor)  # the next request is about the new text
     details = result.details if isinstance(result.details, Mapping) else {}
     data |= {"before": details.get("before"), "after": details.get("after")}
     return TaskResult(

@@ -9,7 +9,7 @@ from skillkit_core import hookimpl
 from skillkit_core.descriptors import Command, Factory
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentRunner, HandlerContext, Host
+    from skillkit_core import AgentRunner, HandlerContext
     from skillkit_core.events.types import SessionStartEvent
     from skillkit_core.tools import Tool, ToolSet
 
@@ -54,18 +54,28 @@ def register_commands(register: Callable[[Command], None]) -> None:
     )
 
 
+@hookimpl(optionalhook=True)
+def register_slash_commands(register: Callable[[Any], None]) -> None:
+    """Offer ``/editor``, where the plugin ``commands`` is there."""
+    from skillkit_commands import SlashCommand
+
+    register(
+        SlashCommand(
+            "editor",
+            "Open a file for skills that edit, close it, or tell what is open.",
+            "skillkit_engine_editor.slash:editor",
+            "[FILE [TYPE] | close]",
+        )
+    )
+
+
 @hookimpl
 def session_start(event: SessionStartEvent, ctx: HandlerContext) -> None:
     """Open the document that ``skillkit edit`` named."""
     agent = ctx.agent
-    if (
-        agent is not None
-        and agent.parent is None
-        and not agent.config.bare
-        and (given := _opened(agent.host)) is not None
-    ):
-        agent.configure(options={**agent.config.options, "editor": given})
+    if agent is None or agent.parent is not None or agent.config.bare:
+        return
+    if (given := agent.host.state("engine-editor").get("document")) is not None:
+        from .documents import open_document
 
-
-def _opened(host: Host) -> Any:
-    return host.state("engine-editor").get("document")
+        open_document(agent, given)

@@ -11,6 +11,7 @@ from skillkit_core.descriptors import ConfigSection, Factory
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, HandlerContext, Host
     from skillkit_core.events.types import SessionStartEvent
+    from skillkit_core.skills import Skill, SkillProblem
 
 
 @hookimpl
@@ -42,6 +43,14 @@ def engine_packages() -> Mapping[str, str]:
     from .registries import PACKAGES
 
     return PACKAGES
+
+
+@hookimpl(optionalhook=True)
+def check_skill(skill: Skill, host: Host) -> Sequence[SkillProblem]:
+    """Say what a skill with an engine names that nobody brings, and what its engine says of it."""
+    from .registries import catalog_of
+
+    return catalog_of(host).problems(skill)
 
 
 @hookimpl(optionalhook=True)

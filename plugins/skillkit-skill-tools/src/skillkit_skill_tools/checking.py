@@ -61,7 +61,10 @@ def check(ctx: click.Context, where: tuple[str, ...], strict: bool, fix: bool, d
         loaded, problems = [*loaded, *skills], [*problems, *refused]
     known = host if not where else None
     found = [
-        replace(s, problems=tuple(located([*s.problems, *without_effect(s, known), *scan_skill(s)]))) for s in loaded
+        replace(
+            s, problems=tuple(located([*s.problems, *without_effect(s, known), *_of_plugins(s, host), *scan_skill(s)]))
+        )
+        for s in loaded
     ]
     problems = located(problems)
     bad = ("error", "warning") if strict else ("error",)
@@ -89,6 +92,18 @@ def _fix(path: Path, dry_run: bool) -> None:
         echo(f"{done} {repair.path}: {', '.join(repair.codes)}{kept}", err=True)
         if repair.diff:
             echo(printable(repair.diff), err=True)
+
+
+def _of_plugins(skill: Skill, host: Host) -> list[SkillProblem]:
+    """Return what plugins say of a skill (the hook ``check_skill``); one that fails is reported and says nothing."""
+    found: list[SkillProblem] = []
+    for impl in host.impls("check_skill"):
+        given = {"skill": skill, "host": host}
+        try:
+            found += impl.function(*(given[name] for name in impl.argnames)) or ()
+        except Exception as error:  # noqa: BLE001 - code of plugins
+            host.note(impl.plugin_name, f"{type(error).__name__}: {error}", stage="check_skill")
+    return found
 
 
 def _place(host: Host, text: str) -> Path:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from skillkit_core.contracts.skill_loader import SkillSource
     from skillkit_core.events.results import BeforeAgentStartResult, InputResult, ToolCallEventResult
     from skillkit_core.events.types import BeforeAgentStartEvent, InputEvent, ToolCallEvent
-    from skillkit_core.skills import Skill
+    from skillkit_core.skills import Skill, SkillProblem
     from skillkit_core.tools import ToolSet
 
     from .gates import Request
@@ -37,6 +37,10 @@ class Hooks:
         ``skillkit skills check`` tells of every other field that has none. All answers count together; a plugin that fails
         says nothing, and ``skillkit plugins doctor`` names it.
         """
+
+    @hookspec
+    def check_skill(self, skill: Skill, host: Host) -> Sequence[SkillProblem] | None:
+        """Say what is wrong with a skill on this host, for ``skillkit skills check``: a tool, a fragment that nobody brings."""
 
     @hookspec
     def engine_packages(self, host: Host) -> Mapping[str, str] | None:
