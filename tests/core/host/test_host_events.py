@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -331,3 +332,43 @@ def test_a_handler_of_an_installed_plugin_is_known_by_its_modules(site: Any, mak
             assert [r.plugin for r in agent.events.table["agent_end"]] == [None]
 
     asyncio.run(main())
+
+
+def test_a_module_of_events_that_a_plugin_names_is_imported_and_one_that_fails_is_reported(
+    hosted: Any, tmp_path: Any, monkeypatch: Any
+) -> None:
+    text = (
+        "from dataclasses import dataclass\nfrom typing import ClassVar\nfrom skillkit_core import Event\n"
+        "@dataclass(frozen=True, slots=True, kw_only=True)\nclass BeforeTeaEvent(Event):\n"
+        "    type: ClassVar[str] = 'before_tea'\n    cups: int = 1\n"
+    )
+    (tmp_path / "tea_events.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    class Tea:
+        def __init__(self, module: str) -> None:
+            self.module = module
+
+        @hookimpl
+        def register_hookspecs(self, add: Any) -> None:
+            add(SimpleNamespace(before_tea=before_tea), events=self.module)
+
+    cups: list[int] = []
+
+    class Drinks:
+        @hookimpl(optionalhook=True)
+        def before_tea(self, event: Any) -> None:
+            cups.append(event.cups)
+
+    host = hosted(("tea", Tea("tea_events")), ("drinks", Drinks()))
+
+    async def main() -> None:
+        async with AgentRunner(host=host) as agent:
+            event = sys.modules["tea_events"].BeforeTeaEvent
+            await agent.events.emit(agent.events.make(event, cups=3))
+
+    asyncio.run(main())
+    assert cups == [3]
+    broken = hosted(("tea", Tea("no_such_events")))
+    AgentRunner(host=broken)
+    assert "no_such_events" in str(broken.problems)
