@@ -268,13 +268,13 @@ def test_a_hook_of_an_untrusted_source_never_runs(skillkit_cli, skillkit_home):
 
 
 def test_keys_without_effect_are_said(skillkit_cli, skillkit_home):
-    block = {"domains": ["x"], "permissions": {"read": True}}
+    block = {"permissions": {"read": True}}
     put(skillkit_home.config_dir / "skills", "many", "agent: Explore\neffort: high\nmodel: nobody\n", "!`ls`", block)
     (skillkit_home.config_dir / "config.yaml").write_text("skills: {shell_injection: deny}\n")
     told = skillkit_cli("skills", "check", "--json").ok().json
     (many,) = [s for s in told["skills"] if s["name"] == "many"]
     said = {p["code"]: p["line"] for p in many["problems"] if p["code"].startswith("no-effect")}
-    keys = ("domains", "permissions", "agent", "effort", "model", "!`command`")
+    keys = ("permissions", "agent", "effort", "model", "!`command`")
     assert set(said) == {f"no-effect:{key}" for key in keys}
     assert (said["no-effect:agent"], said["no-effect:effort"], said["no-effect:model"]) == (4, 5, 6)
 
