@@ -45,7 +45,9 @@ def routing() -> None:
 def why(
     ctx: click.Context, request: str, editor: str | None, images: int, active: str | None, no_model: bool, as_json: bool
 ) -> None:
-    """Tell which skill would take REQUEST: the choice, the candidates, and why others are none.
+    """Tell which skill takes REQUEST, and why.
+
+    The choice, the candidates, and why other skills are none.
 
     \b
     skillkit routing why "rain in Oslo tomorrow?"
@@ -107,7 +109,9 @@ def _route_data(route: Route, engine: str) -> dict[str, Any]:
 def evaluation(
     ctx: click.Context, file: Path | None, sessions: Sequence[str], record: Path | None, as_json: bool
 ) -> None:
-    """Judge the choice by the requests of FILE, or of sessions.
+    """Judge the choice by recorded requests.
+
+    The requests are those of FILE, or of sessions.
 
     FILE has a JSON object a line: {"query": "rain in Oslo?", "truth": "weather"}. With "model": {"text": "..."} the answer of the
     model is the recorded one, and no model is asked; --record writes such lines.
@@ -200,7 +204,9 @@ def _print_report(found: Mapping[str, Any]) -> None:
 @json_option
 @click.pass_context
 def compare(ctx: click.Context, as_json: bool) -> None:
-    """Tell how often the router in the shadow agrees, and where it does not.
+    """Compare with the router in the shadow.
+
+    Tells how often both agree, and where they do not.
 
     The setting routing.shadow names a plugin that chooses, too. With engines.mode: shadow the agent answers everything
     itself, and the choice of skills is in the shadow.
