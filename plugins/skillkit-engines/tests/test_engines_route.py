@@ -22,6 +22,7 @@ from skillkit_engines import (
     engine_of,
     last_route,
 )
+from skillkit_engines.explaining import indicator
 from skillkit_engines.types import Task
 from skillkit_skills import listing
 
@@ -39,7 +40,7 @@ def test_a_request_is_answered_by_the_engine_of_the_chosen_skill_with_its_prompt
     write_skill(folder, "weather", engine="tooling", tools=["weather_now"], system_prompt="You tell the weather.")
     turns = [Reply("I look.", calls=[Call("weather_now", {"place": "Oslo"})]), "12 C in Oslo."]
     other = Tool("other", "Other.", lambda args, ctx: "other", annotations={"mutates": "none"})
-    agent, model, _ = stage(*turns, plugins=[("brings", Brings("weather"))], tools=(WEATHER, other))
+    agent, model, host = stage(*turns, plugins=[("brings", Brings("weather"))], tools=(WEATHER, other))
     seen: list[str] = []
 
     async def main() -> None:
@@ -54,6 +55,7 @@ def test_a_request_is_answered_by_the_engine_of_the_chosen_skill_with_its_prompt
             assert started["status"] == "running" and ended["status"] == "completed" and ended["nodes"]["work"] > 0
             purposes = [entry.data["purpose"] for entry in agent.session.entries if entry.type == "usage"]
             assert purposes == ["tooling.answer", "tooling.answer"]
+            assert indicator(host)(agent) == "weather via tooling .9"
 
     asyncio.run(main())
     for request in model.requests:
