@@ -62,7 +62,7 @@ def replace(file: Path, old: str, new: str) -> None:
 
 
 def series(version: str, further: int = 0) -> str:
-    """Return the range of the series of ``version``, or of a ``further`` one: ``>=0.1,<0.2``."""
+    """Return the range of the series of ``version``, or of a ``further`` one: ``>=0.2,<0.3``."""
     first, second, _ = map(int, version.split("."))
     second += further
     return f">={first}.{second},<{first}.{second + 1}"

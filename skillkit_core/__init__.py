@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 API_VERSION = 1
 
 if TYPE_CHECKING:  # the same names as in the table below, for type checkers and editors; a test compares both

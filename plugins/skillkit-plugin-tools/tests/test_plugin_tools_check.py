@@ -42,7 +42,7 @@ def failed(checks) -> dict[str, tuple[str, ...]]:
 @pytest.mark.smoke
 def test_what_is_wrong_with_a_package_is_said(project):
     pyproject = project / "pyproject.toml"
-    change(pyproject, 'dependencies = ["skillkit-core>=0.1,<0.2"]', 'dependencies = ["skillkit-core"]')
+    change(pyproject, 'dependencies = ["skillkit-core>=0.2,<0.3"]', 'dependencies = ["skillkit-core"]')
     for line in (
         'description = "A tool for models, a plugin of SkillKit"\n',
         'readme = "README.md"\n',
@@ -77,7 +77,7 @@ def test_what_is_wrong_with_a_package_is_said(project):
     ],
 )
 def test_a_range_of_the_core_that_does_not_fit_is_said(project, needs, said):
-    change(project / "pyproject.toml", "skillkit-core>=0.1,<0.2", needs)
+    change(project / "pyproject.toml", "skillkit-core>=0.2,<0.3", needs)
     with found(str(project)) as subject:
         assert said in failed(package_checks(subject))["api"][0]
 

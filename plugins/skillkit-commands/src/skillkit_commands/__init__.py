@@ -19,7 +19,7 @@ __all__ = [
     "SlashCommands", "changes_of", "context_tokens",
 ]  # fmt: skip
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> Any:

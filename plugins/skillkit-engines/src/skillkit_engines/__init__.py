@@ -87,7 +87,7 @@ __all__ = [
     "rank", "route_rows", "run_below", "run_fragments", "settings_of", "task_tools", "tool_names",
 ]  # fmt: skip
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> Any:

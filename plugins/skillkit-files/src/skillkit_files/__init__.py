@@ -1,3 +1,3 @@
 """File tools for agents: read, write, edit, patch, search, list, and take changes back."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

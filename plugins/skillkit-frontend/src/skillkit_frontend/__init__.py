@@ -131,7 +131,7 @@ __all__ = [
     "shown_answer",
 ]  # fmt: skip
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _ROOMS = {
     "answering": "IDLE PAUSE WAITS After AnswerLine Answering after",

@@ -23,7 +23,7 @@ __all__ = [
     "protocol", "relay",
 ]  # fmt: skip
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _ROOMS = {
     "client": "RpcClient",

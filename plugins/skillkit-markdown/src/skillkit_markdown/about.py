@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 __all__ = ["__version__", "project_places"]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def project_places(kind: str) -> Mapping[str, str]:

@@ -1,3 +1,3 @@
 """Permissions: which tool calls run, which ones ask, which ones are refused."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .replaying import Replay, replay
 
 __all__ = ["Difference", "Recorder", "Recording", "RecordingError", "Replay", "replay"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _WHERE = {
     "Difference": "differences",

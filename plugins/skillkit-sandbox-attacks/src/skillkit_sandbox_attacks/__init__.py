@@ -26,7 +26,7 @@ __all__ = [
     "pass_as_an_ordinary_user",
     "readable_python",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 pytest.register_assert_rewrite(f"{__name__}.suite", f"{__name__}.ordinary_user")
 

@@ -38,7 +38,7 @@ __all__ = [
     "until_ended",
     "until_event",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _WHERE = {
     **dict.fromkeys(("Call", "Cut", "Fail", "Gate", "Hang", "Raw", "Reply"), "turns"),

@@ -1,3 +1,3 @@
 """Web tools for agents: ``web_fetch`` and ``web_search``."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 __all__ = ["Section"]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 @dataclass(frozen=True, slots=True)
