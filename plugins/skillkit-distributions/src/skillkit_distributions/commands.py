@@ -73,7 +73,9 @@ def new(name: str, template: str, path: Path | None, as_json: bool) -> None:
 @_links
 @json_option
 def build(folder: Path, output: Path | None, unlocked: bool, links: tuple[str, ...], as_json: bool) -> None:
-    """Build the wheel of the distribution in FOLDER, with the lock of everything that it brings.
+    """Build the wheel of a distribution, with its lock.
+
+    The lock has everything that the distribution in FOLDER brings.
 
     The wheel is installed into an empty environment, with uv or pip, and every plugin must load there. What is installed then is
     locked: the lock goes into the package and beside the wheel, the pinned versions into requirements.txt.
@@ -107,7 +109,9 @@ def build(folder: Path, output: Path | None, unlocked: bool, links: tuple[str, .
 @_links
 @json_option
 def bundle(folder: Path, output: Path | None, links: tuple[str, ...], as_json: bool) -> None:
-    """Make one file of the distribution in FOLDER that runs on a machine with Python alone.
+    """Make one file that runs with Python alone.
+
+    It has the distribution in FOLDER with everything that it needs.
 
     It is built and locked first. The file runs where Python has the same minor version and the platform is the same, without
     network; it unpacks itself when it is run for the first time.
