@@ -24,6 +24,10 @@ CORE_KEYS = (
     "compactor", "plugins", "session", "limits", "retry", "tools",
 )  # fmt: skip
 _NOT_SETTINGS = frozenset({"SKILLKIT_HOME", "SKILLKIT_DEBUG", "SKILLKIT_NAME", "SKILLKIT_PLUGINS", "SKILLKIT_TRACE"})
+_SHAPES = {
+    "model_type": "a mapping of settings", "dict_type": "a mapping of settings", "list_type": "a list",
+    "tuple_type": "a list", "set_type": "a list", "frozen_set_type": "a list",
+}  # fmt: skip
 _ABSENT = object()
 _USER = re.compile(r"((?<=://)[^/\s]+|[^/\s:@]+:[^/\s]+)@")
 _QUERY = re.compile(r"(?<=://)([^?#\s]*)[?#]\S+")
@@ -360,8 +364,11 @@ class Config:
 
     def _explain(self, path: str, problem: Mapping[str, Any], model: type[BaseModel]) -> ConfigError:
         where, given = self._place(path), masked(problem.get("input"), path)
-        if problem["type"] in ("model_type", "dict_type"):
-            return ConfigError(f"must be a mapping of settings, not {given!r}", where=where)
+        shown = repr(given) if len(repr(given)) < 60 else repr(given)[:57] + "..."
+        if isinstance(given, Mapping | list):  # it may hold secrets below keys that do not say so
+            shown = "a mapping" if isinstance(given, Mapping) else "a list"
+        if wanted := _SHAPES.get(problem["type"]):
+            return ConfigError(f"must be {wanted}, not {shown}", where=where)
         if problem["type"] == "extra_forbidden":
             name = path.rpartition(".")[2]
             close = close_matches(name, _field_names(model), 1)
@@ -370,8 +377,7 @@ class Config:
         if problem["type"] == "value_error":  # of a validator, which says what is wrong
             return ConfigError(problem["msg"].removeprefix("Value error, "), where=where)
         message = problem["msg"][:1].lower() + problem["msg"][1:]
-        shown = repr(given)
-        return ConfigError(f"{message}, not {shown if len(shown) < 60 else shown[:57] + '...'}", where=where)
+        return ConfigError(f"{message}, not {shown}", where=where)
 
     def _place(self, path: str) -> str:
         """Return where the highest layer sets ``path``, or else the longest part of ``path`` that any layer sets."""

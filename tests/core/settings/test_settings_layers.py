@@ -231,13 +231,14 @@ def test_proxy_passwords_users_headers_and_query_tokens_are_masked(site: Any, fl
         ("model:\n  - a\n  - 5", "{file}:3: model.1: input should be a valid string, not 5"),
         ("model: {a: 1}", "{file}:1: model: input should be a valid string, not "),
         ("thinking: hard", "{file}:1: thinking: input should be 'off', 'minimal'"),
-        ("acme:\n  timeout: [1]", "{file}:2: acme.timeout: input should be a valid number, not [1]"),
-        ("acme:\n  shells: bash, sh", "{file}:2: acme.shells: input should be a valid list, not 'bash, sh'"),
+        ("acme:\n  timeout: [1]", "{file}:2: acme.timeout: input should be a valid number, not a list"),
+        ("acme:\n  shells: {KEY: key-12345}", "{file}:2: acme.shells: must be a list, not a mapping"),
+        ("acme:\n  shells: bash, sh", "{file}:2: acme.shells: must be a list, not 'bash, sh'"),
         ("acme:\n  shells: [bash, 7]", "{file}:2: acme.shells.1: input should be a valid string, not 7"),
         ("acme:\n  shells:\n    - bash\n    - [x]", "{file}:4: acme.shells.1: input should be a valid string"),
         ("acme:\n  table:\n    x: 1\n    y: z", "{file}:4: acme.table.y: input should be a valid integer"),
         ("acme: 7", "{file}:1: acme: must be a mapping of settings, not 7"),
-        ("limits: [1]", "{file}:1: limits: must be a mapping of settings, not [1]"),
+        ("limits: [1]", "{file}:1: limits: must be a mapping of settings, not a list"),
         ("model: a\nmodel: b", "{file}:2: model: key 'model' was given before, in line 1"),
         ("acme:\n  timeout: 1\n  shells: []\n  timeout: 2", "{file}:4: acme.timeout: key 'timeout' was given before"),
         ("model: [", "{file}:2: is not valid YAML: "),
@@ -329,7 +330,7 @@ def test_required_plugins_add_up_over_all_layers(acme: Any) -> None:
         assert value == ["acme", "two-words", *more, "last"]
     project.write_text("plugins: {required: no}\n")
     acme.run("config", "trust")
-    assert refused(acme).startswith(f"{project}:1: plugins.required: input should be a valid list")
+    assert refused(acme).startswith(f"{project}:1: plugins.required: must be a list")
 
 
 def test_a_required_plugin_is_blamed_on_the_file_that_requires_it(acme: Any, make_host: Any) -> None:
