@@ -30,8 +30,15 @@ def register_adapters(register: Callable[[Provider], None]) -> None:
 @hookimpl
 def register_models(register: Callable[[ModelDefinition], None]) -> None:
     """Say what is known of its models: windows, prices, what they can."""
-    known = {"context_window": 8_000, "capabilities": frozenset({"text"})}
-    register(ModelDefinition("acme-1", "acme", "acme-lines", **known))
+    register(
+        ModelDefinition(
+            "acme-1",
+            "acme",
+            "acme-lines",
+            context_window=8_000,
+            capabilities=frozenset({"text"}),
+        )
+    )
 
 
 class AcmeAdapter(HTTPAdapter):
