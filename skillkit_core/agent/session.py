@@ -148,7 +148,9 @@ class Session:
         self._noted: dict[str, list[SessionEntry]] = {}
         self._calls: set[str] | None = None
         self._said: tuple[AgentMessage, ...] = ()
-        self._said_in = -1
+        self._said_in = self._called_in = -1
+        self._called: frozenset[str] = frozenset()
+        self._looked = 0
         self._seq = self._ids = self._runs = 0
         self.leaf_id: str | None = None
         self.context: list[AgentMessage] = []
@@ -226,6 +228,17 @@ class Session:
         if self._said_in != self.generation or len(self._said) != len(self.context):
             self._said, self._said_in = tuple(self.context), self.generation
         return self._said
+
+    @property
+    def called(self) -> frozenset[str]:
+        """The names of the tools that the last answer of the branch calls. Each message is looked at once."""
+        if self._called_in != self.generation or self._looked > len(self.context):
+            self._called, self._looked, self._called_in = frozenset(), 0, self.generation
+        for message in self.context[self._looked :]:
+            if isinstance(message, AssistantMessage):
+                self._called = frozenset(call.name for call in message.tool_calls)
+        self._looked = len(self.context)
+        return self._called
 
     def _load(self, entries: Sequence[SessionEntry]) -> None:
         leaf: str | None = None

@@ -15,6 +15,7 @@ from functools import partial
 import click
 
 from .. import __version__
+from ..errors import ConfigError
 from ..host.discovery import DISTRIBUTIONS, preferred, scan
 from ..host.distribution import load_distribution
 from ..program import PREFIX, Program, as_typed, become
@@ -45,11 +46,13 @@ def bind(name: str) -> None:
 
     Raises:
         UnknownName: it is not installed.
-        ConfigError: its file is wrong.
+        ConfigError: its file is wrong, or several packages bring one of this name.
     """
     become(Program(name.replace("_", "-"), distribution=name))  # its name holds in errors from here on
     installed = [e for e in scan() if e.group == DISTRIBUTIONS]
     same = [e for e in installed if e.name.replace("-", "_") == name]
+    if len(owners := sorted({e.distribution for e in same})) > 1:
+        raise ConfigError(f"{' and '.join(owners)} both bring a distribution {name!r}", hint="uninstall one of them")
     name = same[0].name if same else name
     cache = platform_paths({**os.environ, "SKILLKIT_NAME": name}).cache
     found = load_distribution(name, installed, cache)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -586,10 +586,10 @@ class Host:
         self.load().refuse_secret(name, sys._getframe(1))
         return self.secrets.find(name)
 
-    async def find_secret(self, name: str) -> str | None:
-        """Return a secret as :meth:`secret` does, and await async plugins."""
+    def find_secret(self, name: str) -> Coroutine[Any, Any, str | None]:
+        """Return a secret as :meth:`secret` does, and await async plugins. Who may have it is decided when it is called."""
         self.load().refuse_secret(name, sys._getframe(1))
-        return await self.secrets.wait_for(name)
+        return self.secrets.wait_for(name)
 
     def remember_secret(self, value: str) -> None:
         """Replace ``value`` from now on in all text of events, sessions and errors."""

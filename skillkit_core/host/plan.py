@@ -315,12 +315,16 @@ class Plan:
         return self._distribution
 
     def seconds(self, key: str, default: float) -> float:
-        """Return a time limit of the configuration before validation, ``default`` where the value is no positive number."""
+        """Return a time limit of the configuration before validation, ``default`` where the value is no positive number.
+
+        Where a person may not switch off plugins, no limit is shorter: it would switch off what it interrupts.
+        """
         try:
             value = float(self.config.raw(key))
         except (TypeError, ValueError):
             return default
-        return value if value > 0 else default
+        found = self.distribution
+        return value if value > default or (value > 0 and (found is None or found.policy.may_leave)) else default
 
     @once
     def decisions(self) -> Sequence[Decision]:

@@ -72,7 +72,7 @@ def test_what_is_wrong_with_a_package_is_said(project):
     [
         ("skillkit-core>=9,<10", "leaves out"),
         ("skillkit-core>=0.1", "has no end"),
-        ("skillkit-core<0.2", "has no beginning"),
+        ("skillkit-core<99", "has no beginning"),
         ("skillkit-testkit>=0.1", "is not among its dependencies"),
     ],
 )
@@ -235,7 +235,7 @@ def test_a_wheel_and_an_installed_plugin_are_checked_too(skillkit_cli, project, 
 
 
 def test_a_requirement_that_is_not_here_is_said_before_anything_is_imported(skillkit_cli, project):
-    change(project / "pyproject.toml", '<0.2"]\nclassifiers', '<0.2", "no-such-package>=3"]\nclassifiers')
+    change(project / "pyproject.toml", '"]\nclassifiers', '", "no-such-package>=3"]\nclassifiers')
     done = skillkit_cli("plugins", "check", str(project))
     assert done.exit_code == 1
     assert "✗ needs      what it requires is met here: no-such-package>=3 is not installed here" in done.stdout

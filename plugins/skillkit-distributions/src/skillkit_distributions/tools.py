@@ -66,6 +66,7 @@ class Installer(NamedTuple):
         else:
             argv = [
                 sys.executable,
+                "-P",
                 "-m",
                 "pip",
                 "wheel",
@@ -87,7 +88,7 @@ class Installer(NamedTuple):
         if self.uv:
             run("making an environment", [*self.uv, "venv", "--quiet", "--python", sys.executable, place], cwd)
         else:
-            run("making an environment", [sys.executable, "-m", "venv", "--without-pip", place], cwd)
+            run("making an environment", [sys.executable, "-P", "-m", "venv", "--without-pip", place], cwd)
         return place / ("Scripts" if sys.platform == "win32" else "bin") / "python"
 
     def install(self, python: Path, *requirements: str | Path, cwd: Path, again: bool = False) -> None:
@@ -105,7 +106,7 @@ class Installer(NamedTuple):
             ]
         else:
             force = ["--force-reinstall", "--no-deps"] if again else []
-            argv = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", *force]
+            argv = [sys.executable, "-P", "-m", "pip", "--python", python, "install", "--quiet", *force]
         run("installing", [*argv, *self._links, *requirements], cwd)
 
 
@@ -119,7 +120,7 @@ def installer(links: Sequence[str] = ()) -> Installer:
     if program := shutil.which("uv"):
         return Installer((program,), found)
     if find_spec("uv") is not None:
-        return Installer((sys.executable, "-m", "uv"), found)
+        return Installer((sys.executable, "-P", "-m", "uv"), found)
     if find_spec("pip") is not None:
         return Installer((), found)
     raise UsageError("neither uv nor pip is here to build and install with", hint="pip install uv")

@@ -41,9 +41,7 @@ def _tools(agent: AgentRunner) -> tuple[Tool, ...]:
 def _waits(agent: AgentRunner) -> bool:
     """Return whether the last answer calls the tool: the call may wait for a person, and is decided in this process."""
     session = agent.open_session
-    answers = (message for message in reversed(session.messages if session is not None else ()))
-    last = next((message for message in answers if message.role == "assistant"), None)
-    return any(call.name == "apply_operations" for call in getattr(last, "tool_calls", ()))
+    return session is not None and "apply_operations" in session.called
 
 
 @hookimpl

@@ -169,9 +169,9 @@ class Dispatcher:
         return replace(route, replaced=tuple(without), cost=cost if route.calls and cost else route.cost)
 
     def skill(self, route: Route) -> Skill | None:
-        """Return the skill of a route; ``None``: the agent itself answers, and no skill is called ``chat``."""
+        """Return the skill of a route; ``None``: the agent itself answers, also where a skill is called ``chat``."""
         skills = self.agent.host.skills
-        return skills.get(route.skill) if skills.has(route.skill) else None
+        return skills.get(route.skill) if route.skill != CHAT and skills.has(route.skill) else None
 
     def take(self, route: Route) -> None:
         """Make a route that of the run."""

@@ -63,9 +63,7 @@ def _tools(agent: AgentRunner) -> tuple[Tool, ...]:
 def _asked(agent: AgentRunner) -> bool:
     """Return whether the last answer calls the tool, which may wait for a person and is answered in this process."""
     session = agent.open_session
-    answers = (message for message in reversed(session.messages if session is not None else ()))
-    last = next((message for message in answers if message.role == "assistant"), None)
-    return any(call.name == "ask_user" for call in getattr(last, "tool_calls", ()))
+    return session is not None and "ask_user" in session.called
 
 
 def _prompt(agent: AgentRunner) -> str | None:

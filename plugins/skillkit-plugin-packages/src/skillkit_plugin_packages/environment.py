@@ -28,6 +28,11 @@ PIPX = "pipx_metadata.json"
 WAY_OUT = "uv tool install skillkit-default, pipx install skillkit-default, or an environment: python3 -m venv"
 
 
+def apart() -> Path:
+    """Return where pip, uv and pipx run: the folder that one stands in may bring a ``pip.py``, or a ``uv.toml`` with an index."""
+    return Path.home()
+
+
 @dataclass(frozen=True)
 class Step:
     """A command of a package manager.
@@ -110,8 +115,8 @@ class Environment:
         """Return what puts a package without its dependencies into the folder ``into``."""
         words = ("pip", "install", "--quiet", "--no-deps", "--target", str(into), source.text)
         if find_spec("pip") is not None:
-            return Step((sys.executable, "-m", *words), Path.cwd())
-        return Step((uv(), words[0], words[1], "--python", sys.executable, *words[2:]), Path.cwd())
+            return Step((sys.executable, "-P", "-m", *words), apart())
+        return Step((uv(), words[0], words[1], "--python", sys.executable, *words[2:]), apart())
 
 
 class UvTool(Environment):
@@ -309,7 +314,7 @@ class Pipx(Environment):
         return self._step("runpip", self.prefix.name, *words, *(self._metadata["main_package"].get("pip_args") or ()))
 
     def _step(self, *words: str) -> Step:
-        return Step((_program("pipx", "which made this environment"), *words), Path.cwd())
+        return Step((_program("pipx", "which made this environment"), *words), apart())
 
 
 class Venv(Environment):
@@ -319,7 +324,7 @@ class Venv(Environment):
 
     def _pip(self, verb: str) -> tuple[str, ...]:
         if self._has_pip:
-            return (sys.executable, "-m", "pip", verb)
+            return (sys.executable, "-P", "-m", "pip", verb)
         return (uv(), "pip", verb, "--python", sys.executable)
 
     @property
@@ -331,20 +336,20 @@ class Venv(Environment):
         words = [word for s in sources for word in (("--editable", s.text) if editable else (s.text,))]
         if not self._has_pip:
             words += [word for name in again for word in ("--reinstall-package", name)]
-        steps = [Step((*self._pip("install"), *words), Path.cwd())]
+        steps = [Step((*self._pip("install"), *words), apart())]
         if self._has_pip and again:
-            steps.append(Step((*self._pip("install"), "--force-reinstall", "--no-deps", *words), Path.cwd()))
+            steps.append(Step((*self._pip("install"), "--force-reinstall", "--no-deps", *words), apart()))
         return steps
 
     def uninstall(self, packages: Sequence[str]) -> list[Step]:
         """Return ``pip uninstall``."""
         sure = ("--yes",) if self._has_pip else ()
-        return [Step((*self._pip("uninstall"), *sure, *packages), Path.cwd())]
+        return [Step((*self._pip("uninstall"), *sure, *packages), apart())]
 
     def upgrade(self, packages: Sequence[Installed], everything: bool = False) -> list[Step]:
         """Return ``pip install --upgrade`` of the origins: the index may know another package by the name of a private one."""
         words = [word for one in packages for word in (("--editable", one.origin) if one.editable else (one.origin,))]
-        return [Step((*self._pip("install"), "--upgrade", *words), Path.cwd())]
+        return [Step((*self._pip("install"), "--upgrade", *words), apart())]
 
 
 def environment(kept: Path) -> Environment:

@@ -51,7 +51,7 @@ class AcmeHandle(SessionHandle):
         if not (self._path.exists() and os.path.samestat(self._path.stat(), self._file)):
             raise SessionError("the file of the session was taken away", where=self.location)
         with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(entry)) + "\n")
+            file.write(json.dumps(asdict(entry), default=dict) + "\n")
             file.flush()
             if sync:
                 os.fsync(file.fileno())
