@@ -108,17 +108,18 @@ class Chat:
         from skillkit_core import __version__
 
         hint = "  /help shows commands and keys"
-        self.screen.print(Text.assemble((program().title or f"SkillKit {__version__}", "bold"), (hint, "dim")))
-        beside = [asyncio.create_task(work) for work in (self._tick(), self._choose_model())]
-        try:
-            with patch_stdout(raw=True), ends_in_time(self.leave):
-                return await self.screen.app.run_async(pre_run=lambda: self._start(request))
-        except EOFError:
-            return 0
-        finally:
-            for task in beside:
-                task.cancel()
-            await self.talk.close()
+        with self.screen.app.input.raw_mode():  # who types at once, before the line stands, types keys: Enter is no new line
+            self.screen.print(Text.assemble((program().title or f"SkillKit {__version__}", "bold"), (hint, "dim")))
+            beside = [asyncio.create_task(work) for work in (self._tick(), self._choose_model())]
+            try:
+                with patch_stdout(raw=True), ends_in_time(self.leave):
+                    return await self.screen.app.run_async(pre_run=lambda: self._start(request))
+            except EOFError:
+                return 0
+            finally:
+                for task in beside:
+                    task.cancel()
+                await self.talk.close()
 
     def _start(self, request: str) -> None:
         self._line.begin()
