@@ -108,7 +108,9 @@ class Chat:
         from skillkit_core import __version__
 
         hint = "  /help shows commands and keys"
-        with self.screen.app.input.raw_mode():  # who types at once, before the line stands, types keys: Enter is no new line
+        with (
+            self.screen.app.input.raw_mode()
+        ):  # who types at once, before the line stands, types keys: Enter is no new line
             self.screen.print(Text.assemble((program().title or f"SkillKit {__version__}", "bold"), (hint, "dim")))
             beside = [asyncio.create_task(work) for work in (self._tick(), self._choose_model())]
             try:
