@@ -44,9 +44,10 @@ def check(ctx: click.Context, given: str, verbose: bool, as_json: bool) -> None:
         if not as_json:
             _show(one, verbose)
 
-    subject: Subject | None = None
+    about: dict[str, Any] = {"package": given, "version": None, "plugins": []}
     try:
         with found(given) as subject:
+            about = {"package": subject.name, "version": subject.dist.version, "plugins": list(subject.plugins)}
             if not as_json:
                 plugins = ", ".join([*subject.plugins, *subject.skill_packages])
                 echo(f"{style(subject.name, bold=True)} {subject.dist.version} ({plugins or 'no plugin'})")
@@ -56,11 +57,8 @@ def check(ctx: click.Context, given: str, verbose: bool, as_json: bool) -> None:
         take(Check("build", "it builds a wheel", "failed", str(error), tuple(error.output.splitlines()[-20:])))
     failed = sum(one.state == "failed" for one in checks)
     if as_json:
-        name = subject.name if subject else given
-        version = subject.dist.version if subject else None
-        plugins_ = list(subject.plugins) if subject else []
         shown = [one.to_dict() for one in checks]
-        print_json({"package": name, "version": version, "plugins": plugins_, "ok": not failed, "checks": shown})
+        print_json({**about, "ok": not failed, "checks": shown})
     else:
         _sum_up(checks, failed)
     ctx.exit(1 if failed else 0)
