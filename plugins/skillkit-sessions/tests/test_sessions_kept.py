@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
@@ -85,7 +86,11 @@ CUT = textwrap.dedent(
 
 
 def written(folder: Path, text: str) -> bool:
-    return any(text.encode() in path.read_bytes() for path in folder.glob("*") if path.is_file())
+    for path in folder.glob("*"):
+        with contextlib.suppress(FileNotFoundError):  # a file that the store needs for a moment
+            if path.is_file() and text.encode() in path.read_bytes():
+                return True
+    return False
 
 
 def killed_while_it_said(kind: str, folder: Path, text: str, wait_for: str) -> None:
@@ -93,8 +98,10 @@ def killed_while_it_said(kind: str, folder: Path, text: str, wait_for: str) -> N
     folder.mkdir(exist_ok=True)
     argv = [sys.executable, "-c", CUT, STORES[kind].__name__, str(folder), text, SECRET]
     with subprocess.Popen(argv) as process:
-        until_changed(lambda: written(folder, wait_for), folder)
-        process.send_signal(signal.SIGKILL)
+        try:
+            until_changed(lambda: written(folder, wait_for), folder)
+        finally:
+            process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
 
 
