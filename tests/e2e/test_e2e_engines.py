@@ -10,6 +10,9 @@ import sys
 from typing import Any
 
 import pytest
+
+pytest.importorskip("skillkit_engine_automation", reason="engines are not part of the standard distribution")
+
 import skillkit_engine_automation.plugin
 import skillkit_engines.plugin
 import skillkit_routing.plugin
