@@ -35,7 +35,7 @@ A plugin implements a hook with a function of the same name that is marked `@hoo
 out parameters that it does not need. A plugin that implements a hook that nobody defined is refused; mark the function
 `optionalhook=True` if the plugin that defines the hook may be absent. [Order of handlers](order.md) says who comes first.
 
-`hookimpl(phase=, timeout=, tools=, tryfirst=, trylast=, optionalhook=, specname=)`: `phase`, `timeout` and `tools` are for lifecycle hooks.
+`hookimpl(phase=, timeout=, tools=, while_=, tryfirst=, trylast=, optionalhook=, specname=)`: `phase`, `timeout`, `tools` and `while_` are for lifecycle hooks.
 
 | kind | called | answers | async |
 | --- | --- | --- | --- |

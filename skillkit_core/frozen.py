@@ -66,7 +66,7 @@ def copied(value: Any) -> Any:
     """Return a frozen copy of a JSON value, so that not even ``dict.update(value, ...)`` changes what the copy holds."""
     if type(value) in _SCALARS:
         return value
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):  # a look at the class first, because asking an abstract class is dear
         return FrozenDict({k if type(k) is str else str(k): copied(v) for k, v in value.items()})
     return FrozenList([copied(v) for v in value]) if isinstance(value, (list, tuple)) else value
 
@@ -82,7 +82,7 @@ def thaw(value: Any) -> Any:
 
 def same_json(a: Any, b: Any) -> bool:
     """Return whether two JSON values are the same. ``True`` and ``1`` are not, nor are ``1`` and ``1.0``."""
-    if isinstance(a, Mapping) and isinstance(b, Mapping):
+    if isinstance(a, (dict, Mapping)) and isinstance(b, (dict, Mapping)):
         return a.keys() == b.keys() and all(same_json(v, b[k]) for k, v in a.items())
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return len(a) == len(b) and all(same_json(x, y) for x, y in zip(a, b, strict=True))

@@ -205,10 +205,13 @@ class ToolSet:
         name: unique name among the tool sets.
         factory: ``(agent) -> Sequence[Tool]``, or its import string, called before every request with the
             :class:`~skillkit_core.AgentRunner`. The factory returns the same tuple while the tools stay the same.
+        lasting: an answer lasts until the run, the session, the model or the user interface is another one, or
+            ``agent.toolbox.changed()`` is called.
     """
 
     name: str
     factory: Callable[[Any], Sequence[Tool]] | str
+    lasting: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self, f"tool set {self.name!r}")

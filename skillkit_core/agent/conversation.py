@@ -89,6 +89,7 @@ class Conversation(Part):
 
     def _begin_context(self, session: Session) -> None:
         session.keep_out(self._agent.host.secrets)
+        session.watch_notes(self._agent.events.arm)
         self.context = ContextView(self._agent.host, session)
 
     async def _find(self, given: Session | str | None) -> tuple[Session, Reason]:

@@ -146,6 +146,7 @@ class Session:
         self._secrets: Secrets | None = None
         self._by_id: dict[str, SessionEntry] = {}
         self._noted: dict[str, list[SessionEntry]] = {}
+        self._tell: Callable[..., object] | None = None
         self._calls: set[str] | None = None
         self._said: tuple[AgentMessage, ...] = ()
         self._said_in = self._called_in = -1
@@ -374,6 +375,11 @@ class Session:
         answer = next(answers, None)
         return Suspension.at_end(since, answer.tool_calls if answer is not None else ())
 
+    def watch_notes(self, tell: Callable[..., object]) -> None:
+        """Call ``tell(*types)`` with the types of the notes on the branch, now and for those that come."""
+        self._tell = tell
+        tell(*self._noted)
+
     def keep_out(self, secrets: Secrets) -> None:
         """Redact ``secrets`` in every entry from now on, so that store, context and reloaded context agree (I15)."""
         self._secrets = secrets
@@ -442,6 +448,8 @@ class Session:
             self.thinking_level = str(entry.data.get("thinking_level") or NO_THINKING)
         elif entry.type == "custom" and isinstance(kind := entry.data.get("custom_type"), str):
             self._noted.setdefault(kind, []).append(entry)
+            if self._tell is not None:
+                self._tell(kind)
             if kind == DRIVEN:
                 self.driven = None if entry.data.get("over") else entry.id
 

@@ -39,13 +39,13 @@ class Toolbox(Part):
         self.configure(agent.config)
         self._executor: tuple[int, ToolExecutor | None] = (-1, None)
         self._factories: dict[int, tuple[ToolSet, Any]] = {}
+        self._asked_for: tuple[Any, ...] | None = None  # what lasting answers of tool sets belong to
         self._version = -1
         self._registry: Registry[Any] | None = None
         self._entries: Sequence[Entry[Any]] = ()
         self._sets: tuple[Entry[ToolSet], ...] = ()
         self._answers: tuple[tuple[Tool, ...], ...] = ()
         self.offered: tuple[Tool, ...] = ()
-        self._by_name: dict[str, Tool] = {}
         self._sources: dict[str, str | None] = {}
         self._failed: tuple[int, ...] = ()
         self._only: tuple[Collection[str] | None, ...] = ()
@@ -54,10 +54,11 @@ class Toolbox(Part):
         """Set the tools that the agent may offer from ``only_tools`` of ``config``."""
         self._only_own = config.only_tools
         self._key: tuple[Any, ...] = ()
+        self._by_name: dict[str, Tool] = {}
 
     def offer(self, tools: Sequence[Tool]) -> None:
         """Replace the tools of this agent alone."""
-        self.own = tuple(tools)
+        self.own, self._by_name = tuple(tools), {}
 
     async def executor(self) -> ToolExecutor | None:
         """Return the configured executor, else that of the host's current plugins; ``None``: tools run in this process."""
@@ -89,13 +90,31 @@ class Toolbox(Part):
         if self._version != self._registry.version:
             self._version, self._entries = self._registry.version, self._registry.entries()
             self._sets = tuple(e for e in self._entries if isinstance(e.item, ToolSet))
-        self._answers = tuple([self._dynamic(e.item, e.source) for e in self._sets])
+            self._answers, self._asked_for = (), None
+        if self._sets:
+            self._answers = self._ask_sets()
         self._only = (self._only_own,) if self._nesting.parent is None else self._nesting.only_tools()
         key = (self._version, self.own, self._answers, self._only)
         if key != self._key:
             self._build()
             self._key = key
         return self.offered
+
+    def _ask_sets(self) -> tuple[tuple[Tool, ...], ...]:
+        agent = self._agent
+        now = (agent.events.run_id, agent.events.session_id, agent.target, agent.ui)
+        kept = self._answers if now == self._asked_for else [None] * len(self._sets)
+        self._asked_for = now
+        return tuple(
+            [
+                answer if answer is not None and entry.item.lasting else self._dynamic(entry.item, entry.source)
+                for entry, answer in zip(self._sets, kept, strict=True)
+            ]
+        )
+
+    def changed(self) -> None:
+        """Ask the lasting tool sets again before the next request."""
+        self._asked_for = None
 
     def of_plugins(self) -> Iterator[tuple[Tool, str | None]]:
         """Yield what plugins had at the last :meth:`tools`, offered or not, each tool with its plugin."""
@@ -123,8 +142,9 @@ class Toolbox(Part):
         self.offered = tuple(self._by_name.values())
 
     def get(self, name: str) -> Tool | None:
-        """Return the tool called ``name``; ``None`` when the agent does not offer it."""
-        self.tools()
+        """Return a tool that :meth:`tools` returned last, else one that is offered since; ``None`` when there is none."""
+        if name not in self._by_name or self._registry is None or self._version != self._registry.version:
+            self.tools()
         return self._by_name.get(name)
 
     def permits(self, name: str) -> bool:

@@ -44,6 +44,7 @@ class HandlerRecord:
     Attributes:
         plugin: plugin that implements or added the handler, ``None`` for the application.
         hook: ``event`` for an implementation of that hook, ``None`` for one of the event's own hook.
+        while_: topics, one of which must be armed; empty: the handler always counts.
         filtered: whether :meth:`wants` may say no.
     """
 
@@ -56,6 +57,7 @@ class HandlerRecord:
     tools: frozenset[str] | None = None
     only: Callable[[Any], bool] | None = None
     hook: str | None = None
+    while_: frozenset[str] = frozenset()
     alive: bool = True
     filtered: bool = field(init=False)
 
@@ -128,8 +130,9 @@ def from_impl(impl: Any, event: type[Event], *, observes: bool = False) -> Handl
         OBSERVER if observes else PHASES[phase],
         timeout if timeout is not None else _default_timeout(event, phase),
         impl.plugin_name,
-        _tool_names(extras.get("tools")),
+        _names(extras.get("tools")),
         hook="event" if observes else None,
+        while_=_names(extras.get("while_")) or frozenset(),
     )
 
 
@@ -149,15 +152,15 @@ def from_function(
         _is_async(function),
         OBSERVER if phase is None else PHASES[phase],
         timeout if timeout is not None else _default_timeout(event, phase or "last"),
-        tools=_tool_names(tools),
+        tools=_names(tools),
         only=_is_response if answers_only else None,
     )
 
 
-def _tool_names(tools: Iterable[str] | None) -> frozenset[str] | None:
-    if tools is None:
+def _names(given: Iterable[str] | None) -> frozenset[str] | None:
+    if given is None:
         return None
-    return frozenset((tools,) if isinstance(tools, str) else tools)
+    return frozenset((given,) if isinstance(given, str) else given)
 
 
 def _default_timeout(event: type[Event], phase: str) -> float:
@@ -197,6 +200,7 @@ class Subscriptions:
         self.parent: Subscriptions | None = None
         self.agent_path: tuple[str, ...] = ("main",)
         self._children: WeakSet[Subscriptions] | None = None
+        self._armed: frozenset[str] = frozenset()
         self.table: _Table = {}
 
     @property
@@ -324,6 +328,26 @@ class Subscriptions:
         """Call ``on("tool_execution_update", handler)``. The handler takes a :class:`ToolExecutionUpdateEvent`."""
         return self.on("tool_execution_update", handler)
 
+    def arm(self, *topics: str) -> None:
+        """Call from now on the plugins' handlers that wait for one of these topics (``hookimpl(while_=...)``); ``"*"``: all."""
+        if not self._armed.issuperset(topics):
+            self._arm(self._armed.union(topics))
+
+    def disarm(self, *topics: str) -> None:
+        """Call the handlers that wait for these topics no longer."""
+        self._arm(self._armed.difference(topics))
+
+    def _arm(self, topics: frozenset[str]) -> None:
+        with self._lock:
+            self._armed = topics
+            names = [name for name, impls in self._impls.items() if any(r.while_ for r in impls.values())]
+            self._compile(*names)
+
+    def _live(self, name: str) -> list[HandlerRecord]:
+        """Return the records of plugins, without those that wait for a topic that is not armed."""
+        records, armed = self._impls.get(name, {}).values(), self._armed
+        return [r for r in records if not r.while_ or "*" in armed or not armed.isdisjoint(r.while_)]
+
     def refresh(self) -> None:
         """Read the handlers of the host's plugins again, after a plugin came or went."""
         if self._host is None:
@@ -337,7 +361,8 @@ class Subscriptions:
                 impls |= {impl: from_impl(impl, cls, observes=True) for impl in observers}
                 if impls:
                     found[name] = impls
-            shared = self._host.handler_records = (found, {name: _in_turn(i.values()) for name, i in found.items()})
+            always = {name: [r for r in impls.values() if not r.while_] for name, impls in found.items()}
+            shared = self._host.handler_records = (found, {n: _in_turn(r) for n, r in always.items() if r})
         records, table = shared
         with self._lock:
             for name, old in self._impls.items():
@@ -345,7 +370,7 @@ class Subscriptions:
                     # A running emit must not call a removed handler.
                     record.live(impl in records.get(name, {}))
             self._impls, self.table = records, table
-            if self._handlers or self._observers or self.parent is not None or self._children:
+            if self._handlers or self._observers or self._armed or self.parent is not None or self._children:
                 self._compile(*self.known)
 
     def forget(self, plugin: str) -> None:
@@ -390,7 +415,7 @@ class Subscriptions:
     def _compile(self, *names: str) -> None:
         table = dict(self.table)  # a copy, because agents share tables
         for name in names:
-            plugins = self._impls.get(name, {}).values()
+            plugins = self._live(name)
             records = _in_turn([*plugins, *self._inherited(name, plugins), *self._handlers.get(name, ())])
             records += tuple(self._observers.get(name, ()))
             if records:

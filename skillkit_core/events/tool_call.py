@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ..contracts.approver import Question
@@ -15,6 +16,9 @@ from .types import ToolCallEvent
 
 if TYPE_CHECKING:
     from .bus import EventBus
+
+_FIELDS = tuple(field.name for field in fields(ToolCallEvent))
+_values = attrgetter(*_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ class _Decider:
 
     def shown(self) -> ToolCallEvent:
         """Return a copy of the event: whoever gets it changes neither what runs nor what others see."""
-        return replace(self.event, args=copied(self.event.args))
+        return ToolCallEvent(**dict(zip(_FIELDS, _values(self.event), strict=True)) | {"args": copied(self.event.args)})
 
     async def ask(self, record: HandlerRecord) -> ToolCallEventResult | None:
         """Return a handler's answer. A failure of any kind is a block that names the handler (spec, section 4)."""

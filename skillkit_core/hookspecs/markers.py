@@ -33,6 +33,7 @@ def hookimpl(
     optionalhook: bool = False,
     specname: str | None = None,
     tools: tuple[str, ...] | None = None,
+    while_: tuple[str, ...] = (),
 ) -> Callable[[F], F]: ...
 def hookimpl(
     function: F | None = None,
@@ -45,6 +46,7 @@ def hookimpl(
     optionalhook: bool = False,
     specname: str | None = None,
     tools: tuple[str, ...] | None = None,
+    while_: tuple[str, ...] = (),
 ) -> F | Callable[[F], F]:
     """Mark a function of a plugin as the implementation of the hook with the same name.
 
@@ -55,6 +57,8 @@ def hookimpl(
             ``tryfirst`` and ``trylast`` are other words for ``first`` and ``last``.
         timeout: lifecycle hooks only: seconds, counted once the handler suspends; default: 30, guards 60.
         tools: lifecycle hooks of tools only: names of the tools whose events the function gets; default: all.
+        while_: lifecycle hooks only: topics; the function is called where :meth:`EventBus.arm` has armed one of them. A note
+            of that type in the session arms by itself. Default: always.
         wrapper: refused on lifecycle hooks: use ``wrap_model_call`` and ``wrap_tool_call``.
         optionalhook: accept the function when no installed plugin defines the hook.
         specname: the hook's name, when the function has another name.
@@ -64,7 +68,7 @@ def hookimpl(
         marked = _pluggy_impl(
             tryfirst=tryfirst, trylast=trylast, wrapper=wrapper, optionalhook=optionalhook, specname=specname
         )(f)
-        setattr(marked, EXTRAS, {"phase": phase, "timeout": timeout, "tools": tools})
+        setattr(marked, EXTRAS, {"phase": phase, "timeout": timeout, "tools": tools, "while_": while_})
         return marked
 
     return mark if function is None else mark(function)

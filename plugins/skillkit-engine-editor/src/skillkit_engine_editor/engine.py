@@ -95,10 +95,12 @@ class EditorEngine:
             return await run_below(self, task)
         state = run.agent.state("engine-editor")
         state["works"] = True
+        run.agent.toolbox.changed()
         try:
             return await self._edit(task, run, task.editor)
         finally:
             state["works"] = False
+            run.agent.toolbox.changed()
 
     async def _edit(self, task: Task, run: DrivenRun, editor: EditorContext) -> TaskResult:
         kept = _kept(run, task)

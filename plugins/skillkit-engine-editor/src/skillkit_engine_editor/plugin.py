@@ -27,7 +27,7 @@ def register_tools(register: Callable[[ToolSet], None]) -> None:
     """Offer ``apply_operations`` to the engine, while it works or a call of it waits; no model is offered it."""
     from skillkit_core.tools import ToolSet
 
-    register(ToolSet("engine-editor", _tools))
+    register(ToolSet("engine-editor", _tools, lasting=True))
 
 
 def _tools(agent: AgentRunner) -> tuple[Tool, ...]:

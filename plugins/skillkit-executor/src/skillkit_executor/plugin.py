@@ -51,7 +51,7 @@ def register_tools(register: Callable[[ToolSet], None]) -> None:
     """Offer ``escalate`` where ``executor.escalate`` names a policy."""
     from skillkit_core.tools import ToolSet
 
-    register(ToolSet("executor", _tools))
+    register(ToolSet("executor", _tools, lasting=True))
 
 
 def _tools(agent: AgentRunner) -> Sequence[Tool]:

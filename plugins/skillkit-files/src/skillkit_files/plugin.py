@@ -42,7 +42,7 @@ def register_tools(register: Callable[[ToolSet], None]) -> None:
     """Offer the tools. Those that change files must be allowed by name, unless a plugin guards edits."""
     from skillkit_core.tools import ToolSet
 
-    register(ToolSet("files", "skillkit_files.tools:file_tools"))
+    register(ToolSet("files", "skillkit_files.tools:file_tools", lasting=True))
 
 
 @hookimpl

@@ -70,7 +70,7 @@ async def before_agent_start(event: BeforeAgentStartEvent, ctx: HandlerContext) 
         await startup.start(ctx.agent)
 
 
-@hookimpl(phase="guard")
+@hookimpl(phase="guard", while_=("mcp",))
 def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | None:
     """Ask before tools of servers."""
     if "mcp" not in event.annotations:

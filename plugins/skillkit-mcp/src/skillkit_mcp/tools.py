@@ -35,6 +35,7 @@ def offered_tools(agent: AgentRunner) -> tuple[Tool, ...]:
     ready = [(of, made) for of, made in used_by(agent) if made.state == "ready" or made.tools]
     if not ready:
         return ()
+    agent.events.arm("mcp")  # the guard
     key = [(made, made.version, made.has_resources) for _, made in ready]
     kept = _kept.get(agent)
     if kept is None or kept[0] != key:

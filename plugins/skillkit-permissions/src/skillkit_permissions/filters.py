@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .files import decide_file
-from .policy import mode_of, policy_of, request_for, rules_of
+from .policy import mode_of, place_of, policy_of, rules_of
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner
@@ -20,10 +20,10 @@ def readable(agent: AgentRunner, tool: str) -> Callable[[str], bool] | None:
     rules = rules_of(agent, policy)
     if not any(rule.spec is not None and rule.names("Read") for rule in rules.deny):
         return None
-    request = request_for(agent.host, tool, {}, {}, mode_of(agent, policy), agent.cwd)
+    place, mode = place_of(agent.host, agent.cwd), mode_of(agent, policy)
 
     def allows(path: str) -> bool:
-        decision = decide_file(rules, path, request.place, request.mode, writes=False)
+        decision = decide_file(rules, path, place, mode, writes=False)
         return decision.outcome != "deny"
 
     return allows

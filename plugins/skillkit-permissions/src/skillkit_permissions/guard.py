@@ -33,8 +33,8 @@ async def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCal
     )
     rules = rules_of(agent, policy)
     # links are followed on the disk, and the parser of shell lines is a process; a name and a host are just looked at
-    looks = request.line is not None or request.edits or request.reads or request.names_files
-    decision = await asyncio.to_thread(decide_request, rules, request) if looks else decide_request(rules, request)
+    looked = asyncio.to_thread(decide_request, rules, request) if request.on_disk else None
+    decision = decide_request(rules, request) if looked is None else await looked
     if decision.outcome == "allow":
         return None
     if decision.outcome == "deny":

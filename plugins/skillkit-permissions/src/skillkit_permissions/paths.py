@@ -57,6 +57,10 @@ class Place:
         return cls(real[0] if cwd == root else realpath(cwd), real[0], realpath(home), tuple(real))
 
 
+NOWHERE = Place("", "", "", ())
+"""The place of a request that is not about files."""
+
+
 def places(path: str, place: Place, cwd: str | None = None) -> frozenset[str]:
     """Return every absolute path that a path may mean: as written, and with its links followed.
 

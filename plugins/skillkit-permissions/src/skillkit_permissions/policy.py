@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core.tools import Tool
 
 from .memory import REMEMBER_DAYS, Memory
-from .paths import Place
+from .paths import NOWHERE, Place
 from .request import MODES, Mode, Request
 from .rules import Rules, canonical, parse_rule
 
@@ -183,8 +183,9 @@ def request_for(
     *,
     given: bool = False,
 ) -> Request:
-    """Return the request of a tool call."""
-    return Request(tool, args, place_of(host, cwd), mode, annotations, given)
+    """Return the request of a tool call; the folders are looked up where files or a shell line are in question."""
+    request = Request(tool, args, NOWHERE, mode, annotations, given)
+    return replace(request, place=place_of(host, cwd)) if request.on_disk else request
 
 
 def place_of(host: Host, cwd: Path) -> Place:
@@ -240,6 +241,4 @@ def _named(tool: Tool, rules: Rules) -> bool:
 
 
 def _opened(tool: Tool) -> Tool:
-    from dataclasses import replace
-
     return replace(tool, opt_in=False)

@@ -89,6 +89,11 @@ class Request:
         return "paths" in self.annotations and not (self.edits or self.reads or self._foreign)
 
     @property
+    def on_disk(self) -> bool:
+        """Whether a decision looks at the disk, where links are followed, or reads a shell line."""
+        return self.line is not None or self.edits or self.reads or self.names_files
+
+    @property
     def harmless(self) -> bool:
         """Whether the tool changes nothing."""
         return self._mutates == "none" and not self._foreign

@@ -41,6 +41,7 @@ async def begin_planning(agent: AgentRunner) -> None:
     session = await agent.open()
     if activity_of(agent) != "plan":
         await session.note(ACTIVITY, {"activity": "plan"})
+        agent.toolbox.changed()
 
 
 async def leave_planning(agent: AgentRunner) -> None:
@@ -48,6 +49,7 @@ async def leave_planning(agent: AgentRunner) -> None:
     session = await agent.open()
     if activity_of(agent) == "plan":
         await session.note(ACTIVITY, {"activity": "execute"})
+        agent.toolbox.changed()
 
 
 async def begin_execution(agent: AgentRunner) -> str:

@@ -38,7 +38,7 @@ def register_tools(register: Callable[[ToolSet], None]) -> None:
     """Offer ``ask_user`` where somebody can be asked, and in a plan; and ``tasks`` where somebody sees the list."""
     from skillkit_core.tools import ToolSet
 
-    register(ToolSet("planning", _tools))
+    register(ToolSet("planning", _tools, lasting=True))
 
 
 @hookimpl
@@ -168,7 +168,7 @@ async def session_start(event: SessionStartEvent, ctx: HandlerContext) -> None:
         await begin_planning(agent)
 
 
-@hookimpl(phase="last")
+@hookimpl(phase="last", while_=(ACTIVITY,))
 async def turn_start(event: TurnStartEvent, ctx: HandlerContext) -> TurnStartResult | None:
     """Offer only tools that change nothing, and those that may write the plan."""
     if ctx.agent is None or activity_of(ctx.agent) != "plan":
@@ -180,7 +180,7 @@ async def turn_start(event: TurnStartEvent, ctx: HandlerContext) -> TurnStartRes
     return TurnStartResult(tools=offered(ctx.agent, event.tools, held=bool(await kernel(ctx.agent))))
 
 
-@hookimpl(phase="guard")
+@hookimpl(phase="guard", while_=(ACTIVITY,))
 async def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | None:
     """Refuse what changes anything but the plan while the activity is ``plan``."""
     if ctx.agent is None or activity_of(ctx.agent) != "plan":
@@ -194,7 +194,7 @@ async def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCal
     return None if reason is None else ToolCallEventResult(block=True, reason=reason)
 
 
-@hookimpl(phase="last")
+@hookimpl(phase="last", while_=(ACTIVITY,))
 async def after_tool_result(event: ToolResultEvent, ctx: HandlerContext) -> None:
     """Keep the plan in the session whenever a tool has written it; the file may hold an older one until then."""
     agent = ctx.agent

@@ -97,7 +97,7 @@ def _offline(host: Host) -> Callable[[AgentRunner], Any]:
     return lambda agent: offline() if is_off(agent) else None
 
 
-@hookimpl(phase="guard")
+@hookimpl(phase="guard", while_=("sandbox.network",))
 async def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | None:
     """Refuse calls that no sandbox holds and that may reach something, while the network is off."""
     from .network import is_off, refusal

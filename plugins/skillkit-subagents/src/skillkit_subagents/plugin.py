@@ -36,7 +36,7 @@ def register_tools(register: Callable[[ToolSet], None]) -> None:
     """Offer ``spawn_agent``."""
     from skillkit_core.tools import ToolSet
 
-    register(ToolSet("subagents", _tools))
+    register(ToolSet("subagents", _tools, lasting=True))
 
 
 def _tools(agent: AgentRunner) -> tuple[Tool, ...]:

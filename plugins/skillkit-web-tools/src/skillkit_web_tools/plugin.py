@@ -55,10 +55,10 @@ def register_tools(register: Callable[[Tool], None], host: Host) -> None:
     register(search_tool(host))
 
 
-@hookimpl
+@hookimpl(tools=("web_fetch",))
 def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | None:
     """Refuse a page that no approval could let through, before anybody is asked. Nothing is looked up."""
-    if "web" not in event.annotations or ctx.agent is None:
+    if ctx.agent is None:
         return None
     from .tools import refused
 
