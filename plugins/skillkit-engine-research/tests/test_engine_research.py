@@ -388,14 +388,18 @@ def test_s5_4_ids_go_on_in_a_session_and_only_those_of_the_run_count(stage, ask)
 # --- S5-5: shapes ---------------------------------------------------------------------------------------------------
 
 
+TWO_CELLS = table(["a", "b"], (["1"], ["S1"]))
+A_TABLE = "| a | Sources |\n| --- | --- |\n| 1 \\| 2 | S1 |"
+
+
 @pytest.mark.parametrize(
     ("form", "bad", "good", "begin"),
     [
         ("structured", EGGS, sections(("1500 eggs.", ["S1"])), "## Found\n\n- 1500 eggs. [S1]"),
-        ("tabular", table(["a", "b"], (["1"], ["S1"])), table(["a"], (["1 | 2"], ["S1"])), "| a | Sources |\n| --- | --- |\n| 1 \\| 2 | S1 |"),
+        ("tabular", TWO_CELLS, table(["a"], (["1 | 2"], ["S1"])), A_TABLE),
         ("prose", "{}", EGGS, "A queen lays 1500 eggs. [S1]"),
     ],
-)  # fmt: skip
+)
 def test_s5_5_the_shape_is_checked_and_asked_for_again(stage, skill, ask, form, bad, good, begin):
     skill("shape", mode={"like": "quick-lookup", "output_format": form})
     agent, model = stage(bad, good)
@@ -594,7 +598,7 @@ def test_a_large_source_is_a_file_named_by_its_digest_and_a_small_one_stands_in_
     from skillkit_engine_research.evidence import text_of
 
     (workspace / "long.md").write_text("".join(f"Zebra number {n} is striped.\n\n" for n in range(400)))
-    agent, model = stage(prose(("Stripes.", ["S1"])), prose(("Eggs.", ["S2"])))
+    agent, _ = stage(prose(("Stripes.", ["S1"])), prose(("Eggs.", ["S2"])))
     done = ask(agent, "/quick-lookup zebra 399 striped", "/quick-lookup eggs")
     large, small = done.sources[:2]
     folder = agent.host.data_dir / "engine-research"

@@ -18,8 +18,8 @@ _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")  # scripts written without spaces
 _COMMON = frozenset(
     _WORD.findall(
-        "a about all an and are as at be by can did do does doe for from has have how i if in is it its me my of on or our that the "
-        "their them there these this to us was we were what when where which who why will with you your"
+        "a about all an and are as at be by can did do does doe for from has have how i if in is it its me my of on or our "
+        "that the their them there these this to us was we were what when where which who why will with you your"
     )
 )
 
