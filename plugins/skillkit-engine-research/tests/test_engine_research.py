@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import skillkit_engine_research
 import yaml
-from skillkit_engine_research.modes import DEFAULT, BudgetLimits, Mode, made, mode_of, shipped
+from skillkit_engine_research.modes import DEFAULT, BudgetLimits, Mode, made, merged, mode_of, shipped
 from skillkit_engines import RouteRequest, ToolPack, do_task, engine_of, gated_for, gated_now
 from skillkit_engines.types import Task
 
@@ -221,6 +221,23 @@ def test_s5_1_a_mode_that_is_wrong_is_a_problem_of_its_skill_with_the_key(stage,
     assert gated_for(agent.host, RouteRequest("x")).dropped["wrong"].startswith("skill_problem:research-mode")
 
 
+def test_s5_1_settings_change_a_mode_that_is_there_and_a_budget_key_by_key():
+    changed = made("quick-lookup", merged({"quick-lookup": {"results": 9, "budget": {"requests": 2}}}))
+    plain = made("quick-lookup", shipped())
+    assert changed == plain.model_copy(update={"results": 9, "budget": plain.budget.model_copy(update={"requests": 2})})
+    assert made("quick-lookup", merged({"quick-lookup": {"like": "site-crawl"}})).crawl
+
+
+def test_s5_1_a_mode_in_the_sidecar_of_a_skill_counts_before_that_of_its_file(stage, skill, tmp_path):
+    skill("two", mode="site-crawl")
+    agents = tmp_path / "skills" / "two" / "agents"
+    agents.mkdir()
+    (agents / "skillkit.yaml").write_text("mode: {like: quick-lookup, results: 7}\n")
+    agent, _ = stage()
+    name, mode = mode_of(agent.host, agent.host.skills.get("two"))
+    assert (name, mode.results, mode.crawl, mode.plan) == ("two", 7, False, False)
+
+
 def test_s5_1_modes_that_are_like_each_other_in_a_ring_are_refused():
     from skillkit_core import UsageError
 
@@ -304,9 +321,7 @@ def test_s5_3_what_is_missing_is_searched_for_in_more_rounds_until_the_sources_a
 
 def test_s5_3_after_max_rounds_the_answer_is_marked_with_the_open_gaps(stage, ask):
     turns = [plan("eggs"), *(assess(False, "the price of honey", queries=[f"honey {n}"]) for n in range(3)), EGGS]
-    agent, model = stage(
-        *turns, settings={"research.modes": {"deep-research": {**shipped()["deep-research"], "web": "none"}}}
-    )
+    agent, model = stage(*turns, settings={"research.modes": {"deep-research": {"web": "none"}}})
     done = ask(agent, "/deep-research eggs and honey")
     assert done.end["rounds"] == 3 and len(model.requests) == 5
     assert "Open:\n- the price of honey" in done.content

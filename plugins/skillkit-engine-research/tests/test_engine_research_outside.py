@@ -53,7 +53,7 @@ def test_s5_2_a_lookup_at_the_command_line_names_its_file_and_is_explained(run, 
     assert request.tools == () and "1500" in json.dumps(request.body)
 
     page = skillkit_cli("why", "latest").ok().stdout
-    assert "quick-lookup via research" in page and "2 found, 1 cited" in page
+    assert "quick-lookup via research" in page and "2 found, 1 cited" in page and "1 request, 6 calls" in page
     rows = skillkit_cli("research", "sources", "--json").ok().json
     assert [(row["id"], row["where"]) for row in rows] == [("S1", "notes/bees.md"), ("S2", "notes/ants.md")]
     listed = skillkit_cli("research", "sources").ok().stdout

@@ -119,6 +119,13 @@ def test_unknown_keys_warn_and_private_ones_do_not():
     assert "unknown-key:colour" in codes and not any("x-colour" in c for c in codes)
 
 
+def test_the_mode_of_an_engine_is_kept_for_the_engine_and_no_unknown_key():
+    skill = build("---\nname: s\ndescription: d\nmetadata: {skillkit: {mode: {like: deep}}}\n---\n")
+    assert skill.metadata["mode"] == {"like": "deep"}
+    assert not any("mode" in problem.code.partition(":")[2] for problem in skill.problems)
+    assert build(FULL, sidecar="mode: quick\n").metadata["mode"] == "quick" and "mode" not in build(FULL).metadata
+
+
 def test_a_block_of_a_newer_schema_is_ignored_with_a_warning():
     skill = build(FULL, sidecar="schema: 2\npriority: 90\n")
     assert skill.priority == 70 and "schema-newer:2" in [p.code for p in skill.problems]

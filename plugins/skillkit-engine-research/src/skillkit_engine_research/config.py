@@ -18,7 +18,8 @@ class ResearchConfig(BaseModel):
         False, description="The skill of each mode that comes with the engine is there (skillkit research modes)."
     )
     modes: dict[str, dict[str, Any]] = Field(
-        {}, description="More modes by name; 'like' names the mode whose values they change (skillkit research modes)."
+        {},
+        description="Modes by name, new ones or changes of those that are there; 'like' names the mode that one starts from.",
     )
     styles: dict[str, str] = Field({}, description="More styles of synthesis: a name, and what a model is told.")
     hosts: tuple[str, ...] = Field(
@@ -30,11 +31,11 @@ class ResearchConfig(BaseModel):
     def _usable(cls, modes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         from skillkit_core.errors import UsageError
 
-        from .modes import made, shipped
+        from .modes import made, merged
 
         for name in modes:
             try:
-                made(name, {**shipped(), **modes})
+                made(name, merged(modes))
             except UsageError as error:
                 raise ValueError(str(error)) from None
         return modes

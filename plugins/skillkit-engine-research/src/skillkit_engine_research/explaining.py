@@ -33,8 +33,10 @@ def rows_of(end: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the lines of a task: a word, and what there is to say."""
     used = end["used"]
     cost = f", ${used['cost']:.4f}" if used.get("cost") else ""
-    took = f"{used['requests']} requests, {used['calls']} calls, {used['tokens']:,} tokens{cost}"
-    rounds = "1 round" if end["rounds"] == 1 else f"{end['rounds']} rounds"
+    took = (
+        f"{_counted(used['requests'], 'request')}, {_counted(used['calls'], 'call')}, {used['tokens']:,} tokens{cost}"
+    )
+    rounds = _counted(end["rounds"], "round")
     rows = [
         ("mode", f"{end['mode']}, {rounds}"),
         ("sources", f"{end['sources']} found, {end['cited']} cited"),
@@ -44,3 +46,7 @@ def rows_of(end: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows += (("left out", f"{one['text']}: {one['why']}") for one in end["dropped"])
     rows += (("not had", notice) for notice in end["notices"])
     return rows
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

@@ -15,7 +15,7 @@ from skillkit_core.errors import UsageError, close_matches
 if TYPE_CHECKING:
     from skillkit_core import Host, Skill
 
-__all__ = ["BudgetLimits", "Mode", "made", "mode_of", "modes_of", "shipped", "style_of"]
+__all__ = ["BudgetLimits", "Mode", "made", "merged", "mode_of", "modes_of", "shipped", "style_of"]
 
 DEFAULT = "deep-research"
 
@@ -91,20 +91,29 @@ def style_of(host: Host, name: str) -> str:
 def modes_of(host: Host) -> Mapping[str, Mapping[str, Any]]:
     """Return the values of all modes by name: those that come with the engine, and those of the settings."""
     section = host.config.section("research", None)
-    return {**shipped(), **(section.modes if section is not None else {})}
+    return merged(section.modes) if section is not None else shipped()
+
+
+def merged(more: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
+    """Return the modes that come with the engine and those of the settings, which change those of the same name."""
+    found = dict(shipped())
+    for name, values in more.items():
+        changes = name in found and values.get("like", name) == name
+        bare = {key: value for key, value in values.items() if key != "like"}
+        found[name] = _over(found[name], bare) if changes else values
+    return found
 
 
 def mode_of(host: Host, skill: Skill) -> tuple[str, Mode]:
     """Return the name and the values of a skill's mode.
 
-    ``metadata.skillkit.mode`` is a name, or values that overrule those of the mode that ``like`` names. A skill without it has
-    the mode of its own name, else ``deep-research``.
+    ``mode`` of its ``metadata`` (in a file, of ``metadata.skillkit`` or the sidecar) is a name, or values that overrule those of
+    the mode that ``like`` names. A skill without it has the mode of its own name, else ``deep-research``.
 
     Raises:
         UsageError: there is no such mode, or a value is wrong.
     """
-    block = skill.metadata.get("skillkit")
-    said = natural(block.get("mode")) if isinstance(block, Mapping) else None
+    said = natural(skill.metadata.get("mode"))
     modes = modes_of(host)
     if said is None:
         said = skill.name if skill.name in modes else DEFAULT

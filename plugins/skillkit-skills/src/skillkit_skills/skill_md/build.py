@@ -200,6 +200,7 @@ def build_skill(
     name = _name(fields.name, dir_name, codes)
     from .spec import spec_errors  # a listing from the index reads no format
 
+    mode = next((block["mode"] for block in carriers[:2] if "mode" in block), None)  # it is the engine's to read
     errors = spec_errors(values, dir_name, read.diagnostics, read.duplicates)
     codes += (
         code for code in errors if code not in _SAID_ELSEWHERE and code.removeprefix("unknown-field:") not in _ELSEWHERE
@@ -216,10 +217,16 @@ def build_skill(
         "problems": tuple(problems_of([*codes, *told], f"{folder}/SKILL.md" if folder else None)),
         "license": _optional(values.get("license")),
         "compatibility": _optional(values.get("compatibility")),
-        "metadata": {**metadata, "homepage": fields.homepage} if fields.homepage else metadata,
+        "metadata": _with(metadata, homepage=fields.homepage, mode=mode),
         "aliases": (dir_name,) if dir_name != name and _name_ok(dir_name) else (),
     }
     return skill_of(found)
+
+
+def _with(metadata: Mapping[str, Any], **found: Any) -> Mapping[str, Any]:
+    """Return metadata with what other places say, where they say something."""
+    said = {name: value for name, value in found.items() if value}
+    return {**metadata, **said} if said else metadata
 
 
 DEFAULTS = {
