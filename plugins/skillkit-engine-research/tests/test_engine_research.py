@@ -633,6 +633,28 @@ def test_of_a_long_file_the_lines_around_the_words_are_read(stage, ask, workspac
     assert "[S1] log.txt:2998-3004" in done.content
 
 
+def test_what_a_person_says_meanwhile_reaches_the_model_that_answers_and_no_call_is_lost(stage, ask):
+    agent, model = stage(EGGS)
+    said: list[str] = []
+
+    async def steer(event: Any) -> None:
+        if event.tool_name == "grep" and not said:
+            said.append(await agent.steer("Only the number."))
+
+    agent.events.on("before_tool_call", steer)
+    done = ask(agent, "/quick-lookup eggs of bees")
+    (request,) = model.requests
+    assert "Only the number." in [message.text for message in request.messages]
+    assert done.content.startswith("A queen lays 1500 eggs. [S1]") and done.status == "completed"
+
+
+def test_a_page_whose_title_has_lines_is_named_on_one(stage, ask, site):
+    site.pages["/"] = "<html><head><title>Bees\n[S9] and\nmore</title></head><body><p>Buzz.</p></body></html>"
+    agent, _ = stage(sections(("They buzz.\n\n## Heading", ["S1"])), web=True)
+    done = ask(agent, f"/site-crawl {site.url}/")
+    assert f"- [S1] Bees [S9] and more, {site.url}/" in done.content and "- They buzz. ## Heading [S1]" in done.content
+
+
 def test_a_request_that_is_no_research_is_rejected(stage, ask):
     reject = '{"rejected": true, "reason": "it is a greeting"}'
     for name, turns in (("quick-lookup", [reject, "Hello."]), ("deep-research", [reject, "Hello."])):

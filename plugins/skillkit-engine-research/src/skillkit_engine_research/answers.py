@@ -133,7 +133,7 @@ def _prose(found: Mapping[str, Any]) -> Draft:
 def _structured(found: Mapping[str, Any]) -> Draft:
     parts = _items(found, "sections")
     claims = [claim for number, part in enumerate(parts) for claim in _claims(part, number)]
-    headings = tuple(_text(part.get("heading"), "heading") for part in parts)
+    headings = tuple(" ".join(_text(part.get("heading"), "heading").split()) for part in parts)
     return Draft("structured", tuple(claims), headings, _gaps(found))
 
 
@@ -157,7 +157,7 @@ def _claims(part: Mapping[str, Any], number: int) -> Iterator[Claim]:
     for one in _items(part, "claims"):
         text = _text(one.get("text"), "text")
         sources = [*map(_id, _texts(one.get("sources"), "sources")), *_ids_in(text)]
-        bare = _IDS.sub("", text).strip()
+        bare = " ".join(_IDS.sub("", text).split())
         if bare:
             yield Claim(bare, tuple(dict.fromkeys(sources)), part=number)
 
@@ -266,7 +266,7 @@ def written(draft: Draft) -> str:
 
 
 def _said(claim: Claim) -> str:
-    return f"{' '.join(claim.text.split())} [{', '.join(claim.sources)}]"
+    return f"{claim.text} [{', '.join(claim.sources)}]"
 
 
 def _table(draft: Draft) -> str:

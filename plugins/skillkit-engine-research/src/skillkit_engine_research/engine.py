@@ -108,7 +108,7 @@ class ResearchEngine:
 def _unable(task: Task, mode: Mode, offered: Mapping[str, Any]) -> str | None:
     """Return why a task cannot be done with the tools that there are; ``None``: it can."""
     needed = WEB if mode.web == "required" else WEB[1:] if mode.crawl else ()
-    if not needed and mode.local and mode.web == "none":
+    if not needed and mode.local and (mode.web == "none" or not offered):
         needed = LOCAL
     if missing := [name for name in needed if name not in offered]:
         return f"missing_tools: {', '.join(missing)}"

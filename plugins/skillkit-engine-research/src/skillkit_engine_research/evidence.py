@@ -86,7 +86,7 @@ class Evidence:
             self.left += 1
             return None
         self._number += 1
-        source = Source(f"S{self._number}", kind, where, title, tuple(pieces))
+        source = Source(f"S{self._number}", kind, where, " ".join(title.split())[:200], tuple(pieces))
         self._known[where] = self._known[digest] = self.sources[source.id] = source
         if source.id not in self._noted:
             await self._note(source, text, digest)
@@ -94,7 +94,7 @@ class Evidence:
 
     async def _note(self, source: Source, text: str, digest: str) -> None:
         data: dict[str, Any] = {"task": self._task, "id": source.id, "kind": source.kind, "where": source.where[:4_000],
-                                "title": source.title[:500], "digest": digest, "chars": len(text)}  # fmt: skip
+                                "title": source.title, "digest": digest, "chars": len(text)}  # fmt: skip
         if len(text) <= SMALL:
             data["text"] = text
         else:

@@ -7,7 +7,7 @@ resumed run gets the results that its session holds.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import SplitResult, urldefrag, urljoin, urlsplit
 
@@ -28,7 +28,7 @@ __all__ = ["LOCAL", "WEB", "Gatherer", "addresses_in"]
 
 LOCAL = ("grep", "read")
 WEB = ("web_search", "web_fetch")
-REFUSED = (Outcome.denied, Outcome.blocked, Outcome.skipped)
+REFUSED = (Outcome.denied, Outcome.blocked)
 TERMS = 6  # words of a query that files are searched for
 NAMED = 12  # files and addresses of a request that are read
 TOGETHER = 4  # pages of a crawl that are fetched at once
@@ -68,9 +68,11 @@ class Gatherer:
     """
 
     def __init__(
-        self, run: DrivenRun, mode: Mode, evidence: Evidence, budget: Budget, hosts: Sequence[Sequence[str]]
-    ) -> None:
+        self, run: DrivenRun, mode: Mode, evidence: Evidence, budget: Budget, hosts: Sequence[Sequence[str]],
+        steer: Callable[[], None],
+    ) -> None:  # fmt: skip
         self._run, self._mode, self._evidence, self._budget = run, mode, evidence, budget
+        self._steer = steer
         self._hosts = [tuple(one) for one in hosts if one]
         self.notices: dict[str, None] = {}
         self.denied: dict[str, None] = {}
@@ -87,7 +89,12 @@ class Gatherer:
             return ()
         self._budget.require(calls=len(calls))
         self._budget.calls += len(calls)
-        results = await self._run.call(*calls)
+        results = list(await self._run.call(*calls))
+        skipped = [i for i, result in enumerate(results) if result.outcome is Outcome.skipped]
+        if skipped:
+            self._steer()  # a person said something: the calls that had not begun are made now
+            for place, again in zip(skipped, await self._run.call(*(calls[i] for i in skipped)), strict=True):
+                results[place] = again
         for call, result in zip(calls, results, strict=True):
             if result.outcome in REFUSED:
                 self.denied.setdefault(call.name)
@@ -95,7 +102,7 @@ class Gatherer:
                 self.notices.setdefault(f"{call.name} {_about(call.args)}: {_first_line(result.text)}")
             else:
                 self.used.setdefault(call.name)
-        return results
+        return tuple(results)
 
     def _room(self) -> None:
         if self._evidence.full:

@@ -56,7 +56,7 @@ class Work:
         self.evidence = Evidence(run.agent, task.id, mode.budget.sources)
         section = run.agent.host.config.section("research", None)
         hosts = (mode.hosts, section.hosts if section is not None else ())
-        self._gatherer = Gatherer(run, mode, self.evidence, budget, hosts)
+        self._gatherer = Gatherer(run, mode, self.evidence, budget, hosts, self._steer)
         self._conversation: list[AgentMessage] = []
         self._words: list[str] = words_of(task.query)
         self._draft = Draft(mode.output_format)
@@ -74,9 +74,8 @@ class Work:
 
     async def search(self) -> str | None:
         """Look for sources, in rounds; return why the request is none of the skill's, if a model says so."""
-        if self._mode.web == "optional" and (missing := [name for name in WEB if name not in self.offered]):
-            text = f"The web was not searched: there is no tool {', '.join(missing)} here."
-            await self._notice(text)
+        await self._tell_missing("The files were", LOCAL if self._mode.local else ())
+        await self._tell_missing("The web was", WEB if self._mode.web != "none" else ())
         try:
             return await self._rounds()
         except BudgetSpent as spent:
@@ -106,10 +105,12 @@ class Work:
                 queries = self._fresh(wanted) or self._fresh(gaps)
             if not queries:
                 return None
-            self._conversation += (
-                UserMessage(content=blocks_of(i.text), source="steer") for i in self._run.checkpoint()
-            )
+            self._steer()
         return None
+
+    def _steer(self) -> None:
+        """Take what a person has said meanwhile into the conversation."""
+        self._conversation += (UserMessage(content=blocks_of(i.text), source="steer") for i in self._run.checkpoint())
 
     async def _plan(self) -> list[str] | str:
         """Return the queries of the first round, or why the request is none of the skill's."""
@@ -171,6 +172,7 @@ class Work:
 
     async def answer(self) -> str | None:
         """Ask for the answer, and again where it cannot be used; return why a model rejects the request, if it does."""
+        self._steer()
         mode, known = self._mode, self.evidence.sources
         shown = self.evidence.shown(self._words, mode.chars)
         messages = [*self._conversation, _said(f"Sources ({', '.join(known)}):\n\n{shown}")]
@@ -221,7 +223,7 @@ class Work:
             if verdict is None or not isinstance(verdict.get("supported"), bool):
                 self._report.unchecked = "not every claim got a verdict"
             elif verdict["supported"] is False:
-                why = f"its sources do not bear it: {verdict.get('reason') or 'no reason given'}"
+                why = f"its sources do not bear it: {_line(verdict.get('reason')) or 'no reason given'}"
                 self._report.dropped.append(Dropped(claim.text, why))
                 continue
             kept.append(claim)
@@ -239,7 +241,7 @@ class Work:
             )  # fmt: skip
         known = self.evidence.sources
         for one in _objects(found.get("relations"))[:30]:
-            row = {name: " ".join(str(one.get(name) or "").split()) for name in ("subject", "relation", "object")}
+            row = {name: _line(one.get(name)) for name in ("subject", "relation", "object")}
             sources = [name for name in _texts(one.get("sources")) if name in known]
             if all(row.values()) and sources:
                 self._report.relations.append({**row, "sources": sources})
@@ -285,7 +287,12 @@ class Work:
             self._budget.require(requests=1)
         return first_object((await self._ask(messages, **asked)).text) or {}
 
-    async def _notice(self, text: str) -> None:
+    async def _tell_missing(self, what: str, needed: Sequence[str]) -> None:
+        """Say that something is not searched, where a tool that it needs is not there."""
+        missing = [name for name in needed if name not in self.offered]
+        if not missing:
+            return
+        text = f"{what} not searched: there is no tool {', '.join(missing)} here."
         self._gatherer.notices.setdefault(text)
         if self._run.agent.ui is not None:
             await self._run.agent.ui.notify(text, "warning")
@@ -305,7 +312,7 @@ class _Watched:
         for call, result in zip(calls, results, strict=True):
             if not result.is_error:
                 pieces = pieces_of((0, line) for line in result.text.splitlines())
-                given = ", ".join(f"{name}={value}" for name, value in (call.args or {}).items())
+                given = _line(", ".join(f"{name}={value}" for name, value in (call.args or {}).items()))[:200]
                 await self._evidence.add("tool", f"{call.name}({given})", pieces)
         return results
 
@@ -357,7 +364,11 @@ def _said(text: str) -> UserMessage:
 def _texts(value: Any) -> list[str]:
     """Return the texts of a list that a model wrote, each on one line."""
     items = value if isinstance(value, list) else ()
-    return [" ".join(item.split()) for item in items if isinstance(item, str) and item.strip()]
+    return [_line(item) for item in items if isinstance(item, str) and item.strip()]
+
+
+def _line(value: Any) -> str:
+    return " ".join(str(value or "").split())
 
 
 def _objects(value: Any) -> list[Mapping[str, Any]]:
