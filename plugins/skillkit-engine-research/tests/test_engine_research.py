@@ -12,10 +12,11 @@ import pytest
 import skillkit_engine_research
 import yaml
 from skillkit_engine_research.modes import DEFAULT, BudgetLimits, Mode, made, merged, mode_of, shipped
-from skillkit_engines import RouteRequest, ToolPack, do_task, engine_of, gated_for, gated_now
+from skillkit_engines import Fragment, RouteRequest, ToolPack, do_task, engine_of, gated_for, gated_now
 from skillkit_engines.types import Task
 
 from skillkit_core import ApprovalDecision, Approver, Limits, Tool, UserInterface, hookimpl
+from skillkit_core.descriptors import Factory
 from skillkit_core.testing import Call, Reply
 
 SIX = ("deep-research", "quick-lookup", "content-analysis", "knowledge-building", "security-analysis", "site-crawl")
@@ -350,8 +351,8 @@ def test_s5_4_what_stays_without_a_source_is_left_out_named_and_makes_the_task_p
     done = ask(agent, "/quick-lookup eggs of a queen")
     body, _, rest = done.content.partition("Left out:")
     assert body.startswith("It lays 1500 eggs. [S1]\n") and "blue" not in body and "sings" not in body
-    assert "It is blue.: names S7, which is no source" in rest and "It sings.: names no source" in rest
-    assert "It lays 1500 eggs.: names S8, which is no source" in rest
+    assert '"It is blue." names S7, which is no source' in rest and '"It sings." names no source' in rest
+    assert '"It lays 1500 eggs." also names S8, which is no source' in rest
     assert done.status == "partial" and done.reason.startswith("unsourced: ") and len(done.end["dropped"]) == 3
 
 
@@ -387,8 +388,8 @@ def test_s5_4_claims_that_their_sources_do_not_bear_are_left_out_where_the_mode_
     done = ask(agent, "/knowledge-building eggs of a queen")
     assert "2. A queen lays 9000 eggs. (sources: S1)" in model.requests[3].messages[-1].text
     body, _, rest = done.content.partition("Left out:")
-    assert "9000" not in body and "its sources do not bear it: it says 1500" in rest
-    assert "Relations:\n- queen → lays → eggs [S1]" in body and "queen lays eggs: names no source" in rest
+    assert "9000" not in body and "is not borne out by its sources: it says 1500" in rest
+    assert "Relations:\n- queen → lays → eggs [S1]" in body and '"queen lays eggs" names no source' in rest
     assert done.status == "partial"
 
 
@@ -547,10 +548,12 @@ def test_a_refused_page_is_named_and_a_task_whose_every_call_was_refused_has_fai
     agent, _ = stage(web=True, plugins=[("guard", Guard())], approver=Decides("deny"))
     done = ask(agent, f"/site-crawl {site.url}/a")
     assert (done.status, done.reason) == ("failed", "denied: web_fetch") and site.asked == []
-    agent, _ = stage(plan("eggs"), assess(True), EGGS, web=True, plugins=[("guard", Guard())], approver=Decides("deny"))
+    decides = Decides("deny")
+    turns = [plan("eggs", "queens"), assess(True), EGGS]
+    agent, _ = stage(*turns, web=True, plugins=[("guard", Guard())], approver=decides)
     done = ask(agent, "/deep-research eggs of a queen")
     assert (done.status, done.reason) == ("partial", "denied: web_search") and site.asked == []
-    assert "web_search eggs: " in done.content
+    assert "web_search eggs: " in done.content and decides.asked == ["web_search"]
 
 
 def test_an_agent_below_has_the_tools_of_the_task_alone_and_the_guards_of_its_caller(stage, skill, ask, site):
@@ -653,6 +656,57 @@ def test_a_page_whose_title_has_lines_is_named_on_one(stage, ask, site):
     agent, _ = stage(sections(("They buzz.\n\n## Heading", ["S1"])), web=True)
     done = ask(agent, f"/site-crawl {site.url}/")
     assert f"- [S1] Bees [S9] and more, {site.url}/" in done.content and "- They buzz. ## Heading [S1]" in done.content
+
+
+def test_what_is_too_long_to_be_read_whole_is_said(stage, ask, site, workspace):
+    (workspace / "log.txt").write_text("A line.\n" * 3_000)
+    agent, _ = stage(plan("nothing of it"), table(["a"], (["A line."], ["S1"])))
+    done = ask(agent, "/content-analysis compare log.txt")
+    assert "log.txt: only its beginning was read [lines 1-2000 of 3000" in done.content
+    site.page("/long", "A long page. " * 5_000)
+    agent, _ = stage(sections(("It is long.", ["S1"])), web=True)
+    done = ask(agent, f"/site-crawl {site.url}/long")
+    assert f"{site.url}/long: only its beginning was read, 40000 characters of" in done.content
+    assert "go on with offset" not in done.content
+
+
+def test_prompt_loader_and_fragments_of_a_skill_count_and_a_fragment_that_fails_is_told(stage, skill, ask):
+    async def loud(values: Any, task: Any) -> Any:
+        return {"text": values["text"].upper(), "count": len(values["claims"])}
+
+    async def broken(values: Any, task: Any) -> Any:
+        raise ValueError("it broke")
+
+    class Loader:
+        async def load(self, task: Any) -> str:
+            return "Bees are our business."
+
+    class Brings:
+        @hookimpl(optionalhook=True)
+        def register_fragments(self, register):
+            register(Fragment("loud", "Loud.", loud))
+            register(Fragment("broken", "Broken.", broken))
+
+        @hookimpl(optionalhook=True)
+        def register_context_loaders(self, register):
+            register(Factory("business", lambda host: Loader()))
+
+    about = {"subgraphs": ["loud", "broken"], "context_loader": "business", "system_prompt": "You keep bees."}
+    skill("keeper", mode="quick-lookup", **about)
+    agent, model = stage(EGGS, plugins=[("brings", Brings())])
+    done = ask(agent, "/keeper eggs of a queen")
+    assert model.requests[0].system.endswith("You keep bees.")
+    assert "Bees are our business." in model.requests[0].messages[0].text
+    assert done.content.startswith("A QUEEN LAYS 1500 EGGS. [S1]")
+    assert (done.status, done.reason) == ("partial", "fragments: broken failed")
+
+
+@pytest.mark.parametrize("odd", ['{"verdicts": [{"claim": [1]}, 3]}', '{"verdicts": "x"}', "[]", "no"])
+def test_verdicts_that_nobody_can_read_leave_the_answer_unchecked_and_say_so(stage, skill, ask, odd):
+    skill("checked", mode={"like": "quick-lookup", "verify": True})
+    agent, _ = stage(EGGS, odd)
+    done = ask(agent, "/checked eggs of a queen")
+    assert done.content.startswith("A queen lays 1500 eggs. [S1]") and done.reason.startswith("unchecked: ")
 
 
 def test_a_request_that_is_no_research_is_rejected(stage, ask):

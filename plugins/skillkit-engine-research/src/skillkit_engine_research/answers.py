@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 __all__ = ["SCHEMAS", "Claim", "Draft", "Dropped", "draft_of", "first_object", "problems_of", "settled", "written"]
 
-_IDS = re.compile(r"\s*\[((?:S\d+)(?:\s*[,;]\s*S\d+)*)\]")
+_IDS = re.compile(r" ?\[(S\d+(?: ?[,;] ?S\d+)*)\]")
 MOST_GAPS = 20
+MOST_TRIES = 200  # places of a text where an object may begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +56,11 @@ class Dropped(NamedTuple):
 
     Attributes:
         text: the claim.
-        why: the reason.
-        whole: the claim is left out; else an id alone.
+        why: the reason, as the predicate of a sentence about the claim.
     """
 
     text: str
     why: str
-    whole: bool = True
 
 
 # --- what a model is asked for --------------------------------------------------------------------------------------
@@ -89,7 +88,9 @@ SCHEMAS: Mapping[str, dict[str, Any]] = {
 def first_object(text: str) -> Mapping[str, Any] | None:
     """Return the first JSON object of a text, in a fence or among words; ``None``: there is none."""
     decoder, place = json.JSONDecoder(), text.find("{")
-    while place >= 0:
+    for _ in range(MOST_TRIES):
+        if place < 0:
+            return None
         try:
             found, _ = decoder.raw_decode(text, place)
         except (ValueError, RecursionError):
@@ -155,18 +156,18 @@ _SHAPES = {"prose": _prose, "structured": _structured, "tabular": _tabular}
 
 def _claims(part: Mapping[str, Any], number: int) -> Iterator[Claim]:
     for one in _items(part, "claims"):
-        text = _text(one.get("text"), "text")
+        text = " ".join(_text(one.get("text"), "text").split())
         sources = [*map(_id, _texts(one.get("sources"), "sources")), *_ids_in(text)]
-        bare = " ".join(_IDS.sub("", text).split())
+        bare = _IDS.sub("", text).strip()
         if bare:
             yield Claim(bare, tuple(dict.fromkeys(sources)), part=number)
 
 
 def _claims_in(text: str) -> Iterator[Claim]:
     """Yield the claims of plain prose: the sentences up to each group of ids; the rest of a paragraph has no source."""
-    for number, paragraph in enumerate(re.split(r"\n\s*\n", text.strip())):
+    for number, paragraph in enumerate(re.split(r"\n[ \t]*\n", text.strip())):
         held: list[str] = []
-        for piece in re.split(r"(\s*\[S\d+(?:\s*[,;]\s*S\d+)*\][.!?]?)", " ".join(paragraph.split())):
+        for piece in re.split(r"( ?\[S\d+(?: ?[,;] ?S\d+)*\][.!?]?)", " ".join(paragraph.split())):
             ids = _ids_in(piece)
             if not ids:
                 held.append(piece)
@@ -237,9 +238,11 @@ def settled(draft: Draft, known: Collection[str]) -> tuple[Draft, tuple[Dropped,
     for claim in draft.claims:
         unknown = [one for one in claim.sources if one not in known]
         sources = tuple(one for one in claim.sources if one in known)
-        why = f"names {', '.join(unknown)}, which is no source" if unknown else "names no source"
-        if unknown or not sources:
-            dropped.append(Dropped(claim.text, why, whole=not sources))
+        if unknown:
+            also = "also " if sources else ""
+            dropped.append(Dropped(claim.text, f"{also}names {', '.join(unknown)}, which is no source"))
+        elif not sources:
+            dropped.append(Dropped(claim.text, "names no source"))
         if sources:
             kept.append(replace(claim, sources=sources))
     return replace(draft, claims=tuple(kept)), tuple(dropped)

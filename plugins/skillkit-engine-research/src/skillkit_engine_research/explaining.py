@@ -43,7 +43,7 @@ def rows_of(end: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("used", took + ("; stopped by the budget" if end["stopped"] else "")),
     ]
     rows += (("open", gap) for gap in end["gaps"])
-    rows += (("left out", f"{one['text']}: {one['why']}") for one in end["dropped"])
+    rows += (("left out", f'"{one["text"]}" {one["why"]}') for one in end["dropped"])
     rows += (("not had", notice) for notice in end["notices"])
     return rows
 

@@ -36,6 +36,7 @@ _COUNT = re.compile(r"(.*): (\d+)\Z")
 _READ = re.compile(r" *(\d+)\t(.*)\Z")
 _GREP = re.compile(r"(\d+)[:-](.*)\Z")
 _ON = re.compile(r"\[lines \d+-\d+ of \d+; go on with offset=\d+\]\Z")
+_PAGE_ON = re.compile(r"\n\n\[characters 0 to (\d+) of (\d+); go on with offset \d+\]\Z")
 _PATH = re.compile(r"[^\s\"'`<>()\[\],;]+")
 _ADDRESS = re.compile(r"https?://[^\s\"'`<>()\[\]]+", re.I)
 _LINK = re.compile(r"\]\(<?([^)\s>]+)")
@@ -152,10 +153,12 @@ class Gatherer:
             if result.is_error or text == "(the file is empty)":
                 continue
             lines, form = text.splitlines(), _READ
-            if words and lines and _ON.match(lines[-1]):
-                (around,) = await self.call(_around(path, words))
-                if not around.is_error:
+            if lines and _ON.match(lines[-1]):
+                (around,) = await self.call(_around(path, words)) if words else (None,)
+                if around is not None and not around.is_error:
                     lines, form = around.text.splitlines()[1:], _GREP
+                else:
+                    self.notices.setdefault(f"{path}: only its beginning was read {lines[-1]}")
             rows = (form.match(line) for line in lines)
             await self._evidence.add("file", path, pieces_of((int(row[1]), row[2]) for row in rows if row is not None))
 
@@ -168,6 +171,8 @@ class Gatherer:
     async def search_web(self, queries: Iterable[str]) -> None:
         """Search the web, and fetch the best pages of each query."""
         for query in queries:
+            if "web_search" in self.denied:
+                return  # who said no is not asked for every query
             self._room()
             wanted = {"query": query[:400], "limit": min(20, self._mode.results * 2)}
             (result,) = await self.call(ToolCall("", "web_search", wanted))
@@ -186,6 +191,9 @@ class Gatherer:
             details = result.details if isinstance(result.details, Mapping) else {}
             url, title = str(details.get("url") or hit.url), str(details.get("title") or hit.title)
             text = result.text.partition("\n\n")[2]
+            if (cut := _PAGE_ON.search(text)) is not None:
+                text = text[: cut.start()]
+                self.notices.setdefault(f"{url}: only its beginning was read, {cut[1]} characters of {cut[2]}")
             await self._evidence.add("page", url, pieces_of((0, line) for line in text.splitlines()), title)
             found.append((url, text))
         return found

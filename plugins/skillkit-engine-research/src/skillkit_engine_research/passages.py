@@ -14,6 +14,7 @@ __all__ = ["Piece", "best_pieces", "lines_of", "pieces_of", "query_words", "word
 _LARGE = 1_200  # characters from which a piece ends at the next line
 _SMALL = 400  # characters up to which an empty line does not end a piece
 _LONGEST = 2_000  # characters of a piece that is one line
+_LONG_WORD = 64
 _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")  # scripts written without spaces
 _COMMON = frozenset(
@@ -55,7 +56,7 @@ def words_of(text: str) -> list[str]:
 
 def query_words(query: str, most: int) -> list[str]:
     """Return the words of a query to look for, each once, without those that every text has."""
-    words = dict.fromkeys(words_of(query))
+    words = dict.fromkeys(word for word in words_of(query) if len(word) <= _LONG_WORD)
     return [word for word in words if word not in _COMMON][:most] or list(words)[:most]
 
 

@@ -57,7 +57,7 @@ class Report:
                 written(draft) or self._without(evidence),
                 _listed("Relations", [_relation(one) for one in self.relations]),
                 _listed("Sources", [evidence.named(one, words, self._mode.chars) for one in cited]),
-                _listed("Left out", [f"{one.text}: {one.why}" for one in self.dropped]),
+                _listed("Left out", [f'"{one.text}" {one.why}' for one in self.dropped]),
                 _listed("Open", gaps),
                 _listed("Not searched", _first(notices)),
                 f"Stopped: the budget is spent ({self.stopped})." if self.stopped else "",

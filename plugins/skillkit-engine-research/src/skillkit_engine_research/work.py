@@ -12,6 +12,7 @@ from skillkit_engines import (
     Task,
     TaskResult,
     compose,
+    context_part,
     converse,
     load_context,
     messages_of,
@@ -84,7 +85,7 @@ class Work:
 
     async def _rounds(self) -> str | None:
         queries: Sequence[str] = [self._task.query]
-        if self._mode.plan:
+        if self._mode.plan and not self._budget.spent(requests=1):
             async with node(self._task, "plan"):
                 planned = await self._plan()
             if isinstance(planned, str):
@@ -212,18 +213,19 @@ class Work:
         words = words_of(listed)
         async with node(self._task, "verify"):
             shown = self.evidence.shown(words, self._mode.chars, named)
-            asked = [_said(f"Sources:\n\n{shown}\n\nClaims:\n{listed}")]
+            asked = [_said(f"Sources:\n\n{shown}\n\nClaims:\n\n{context_part('claims', listed)}")]
             found = await self._object(
                 asked, system=filled(VERIFY), schema=VERIFIED, purpose="engine-research.verify", required=False
             )
-        verdicts = {one.get("claim"): one for one in _objects(found.get("verdicts"))}
+        rows = _objects(found.get("verdicts"))
+        verdicts = {one["claim"]: one for one in rows if isinstance(one.get("claim"), int)}
         kept = []
         for number, claim in enumerate(claims, 1):
             verdict = verdicts.get(number)
             if verdict is None or not isinstance(verdict.get("supported"), bool):
                 self._report.unchecked = "not every claim got a verdict"
             elif verdict["supported"] is False:
-                why = f"its sources do not bear it: {_line(verdict.get('reason')) or 'no reason given'}"
+                why = f"is not borne out by its sources: {_line(verdict.get('reason')) or 'no reason given'}"
                 self._report.dropped.append(Dropped(claim.text, why))
                 continue
             kept.append(claim)
@@ -231,12 +233,15 @@ class Work:
 
     async def relate(self) -> None:
         """Name the relations of what the answer is about; those without a source that exists are left out."""
-        if not self._draft.claims or self._budget.spent():
+        if not self._draft.claims:
+            return
+        if why := self._budget.spent():
+            self._gatherer.notices.setdefault(f"relations: the budget is spent ({why})")
             return
         claims = "\n".join(f"- {claim.text} [{', '.join(claim.sources)}]" for claim in self._draft.claims)
         async with node(self._task, "relate"):
             found = await self._object(
-                [_said(f"Answer:\n{claims}")], system=filled(RELATE), schema=RELATED, purpose="engine-research.relate",
+                [_said(context_part("answer", claims))], system=filled(RELATE), schema=RELATED, purpose="engine-research.relate",
                 required=False,
             )  # fmt: skip
         known = self.evidence.sources
