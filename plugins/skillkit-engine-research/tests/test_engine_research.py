@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ from typing import Any
 import pytest
 import skillkit_engine_research
 import yaml
+from skillkit_engine_research.answers import Draft, draft_of, settled, written
 from skillkit_engine_research.modes import DEFAULT, BudgetLimits, Mode, made, merged, mode_of, shipped
+from skillkit_engine_research.slash import sources
 from skillkit_engines import Fragment, RouteRequest, ToolPack, do_task, engine_of, gated_for, gated_now
 from skillkit_engines.types import Task
 
-from skillkit_core import ApprovalDecision, Approver, Limits, Tool, UserInterface, hookimpl
+from skillkit_core import ApprovalDecision, Approver, Limits, Tool, UsageError, UserInterface, hookimpl
 from skillkit_core.descriptors import Factory
 from skillkit_core.testing import Call, Reply
 
@@ -240,8 +243,6 @@ def test_s5_1_a_mode_in_the_sidecar_of_a_skill_counts_before_that_of_its_file(st
 
 
 def test_s5_1_modes_that_are_like_each_other_in_a_ring_are_refused():
-    from skillkit_core import UsageError
-
     with pytest.raises(UsageError, match="a is like b is like a"):
         made("a", {"a": {"like": "b"}, "b": {"like": "a"}})
     assert set(shipped()) == set(SIX)
@@ -401,6 +402,37 @@ def test_s5_4_ids_go_on_in_a_session_and_only_those_of_the_run_count(stage, ask)
     assert done.content.startswith("It has a queen. [S3]")
 
 
+def test_s5_4_whatever_a_model_answers_only_claims_with_sources_that_exist_are_written():
+    rng = random.Random(5)
+    words = ["paragraphs", "claims", "sections", "rows", "cells", "columns", "sources", "text", "gaps", "heading"]
+    atoms = [None, True, 1, "", "S1", "[S1]", "x [S2, S1].", "S9", "a\n\nb", "{", "|"]
+    first = {"prose": "paragraphs", "structured": "sections", "tabular": "rows"}
+
+    def value(depth: int = 0) -> Any:
+        kind = rng.random()
+        if depth > 4 or kind < 0.4:
+            return rng.choice(atoms)
+        if kind < 0.7:
+            return [value(depth + 1) for _ in range(rng.randrange(4))]
+        return {rng.choice(words): value(depth + 1) for _ in range(rng.randrange(4))}
+
+    read = 0
+    for _ in range(3_000):
+        form = rng.choice(list(first))
+        text = (
+            json.dumps({first[form]: value(), "columns": value(), "gaps": value()})
+            if rng.random() < 0.8
+            else str(value())
+        )
+        draft = draft_of(text, form)
+        if isinstance(draft, Draft):
+            kept, _ = settled(draft, {"S1"})
+            assert all(claim.sources == ("S1",) for claim in kept.claims)
+            assert "S9" not in [name for claim in kept.claims for name in claim.sources] and written(kept) is not None
+            read += bool(kept.claims)
+    assert read > 20
+
+
 # --- S5-5: shapes ---------------------------------------------------------------------------------------------------
 
 
@@ -439,8 +471,13 @@ def test_s5_5_an_answer_that_stays_unreadable_gives_the_sources_and_says_so(stag
 
 
 class Person(UserInterface):
+    """Somebody who is told, and not asked."""
+
     def __init__(self) -> None:
         self.told: list[str] = []
+
+    async def ask(self, *args: Any, **more: Any) -> Any:
+        raise AssertionError("nobody is asked")
 
     async def notify(self, message: str, level: str = "info", **more: Any) -> None:
         self.told.append(message)
@@ -450,7 +487,10 @@ def test_s5_6_without_the_web_deep_research_searches_files_with_a_notice_and_sec
     stage, ask
 ):
     agent, _ = stage(plan("eggs"), assess(True), EGGS)
+    person = Person()
+    agent.configure(ui=person)
     done = ask(agent, "/deep-research eggs of a queen")
+    assert person.told == ["The web was not searched: there is no tool web_search, web_fetch here."]
     assert "The web was not searched: there is no tool web_search, web_fetch here." in done.content
     assert done.status == "completed" and "search_web" not in done.nodes
     agent, _ = stage()
@@ -625,6 +665,21 @@ def test_a_large_source_is_a_file_named_by_its_digest_and_a_small_one_stands_in_
     assert text_of(agent.host, large) == (folder / large["digest"]).read_text()
     (folder / large["digest"]).write_text("something else")
     assert text_of(agent.host, large) is None
+
+
+def test_slash_sources_lists_what_was_found_and_shows_the_text_of_one(stage):
+    agent, _ = stage(EGGS)
+
+    async def main() -> None:
+        async with agent:
+            assert await sources(agent, "", None) == "The conversation holds no sources."
+            await agent.chat("/quick-lookup eggs of a queen bee")
+            assert (await sources(agent, "", None)).splitlines()[0] == "S1  file  66 characters  notes/bees.md"
+            assert (await sources(agent, "s1", None)).startswith("# Bees")
+            with pytest.raises(UsageError, match="the conversation has no source 'S9'"):
+                await sources(agent, "S9", None)
+
+    asyncio.run(main())
 
 
 def test_of_a_long_file_the_lines_around_the_words_are_read(stage, ask, workspace):

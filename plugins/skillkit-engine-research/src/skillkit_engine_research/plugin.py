@@ -49,6 +49,21 @@ def register_commands(register: Callable[[Command], None]) -> None:
 
 
 @hookimpl(optionalhook=True)
+def register_slash_commands(register: Callable[[Any], None]) -> None:
+    """Offer ``/sources``, where the plugin ``commands`` is there."""
+    from skillkit_commands import SlashCommand
+
+    register(
+        SlashCommand(
+            "sources",
+            "List the sources that research has found, or show the text of one.",
+            "skillkit_engine_research.slash:sources",
+            "[ID]",
+        )
+    )
+
+
+@hookimpl(optionalhook=True)
 def explain(agent: AgentRunner) -> Sequence[Any]:
     """Return the section Research of a turn, where the plugin ``why`` is there."""
     from .explaining import sections
