@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import skillkit_skills.plugin
-from engine_stage import WEATHER, Brings, write_skill
+from engine_tooling import WEATHER, Brings
 from skillkit_commands import SlashCommands
 from skillkit_engines import (
     ROUTE,
@@ -25,6 +25,7 @@ from skillkit_engines import (
 from skillkit_engines.explaining import indicator
 from skillkit_engines.types import Task
 from skillkit_skills import listing
+from skillkit_testkit.engines import write_engine_skill as write_skill
 
 from skillkit_core import AgentConfig, AgentRunner, ImageBlock, Tool, hookimpl
 from skillkit_core.descriptors import Factory
