@@ -80,6 +80,7 @@ class Stage:
         tools: Iterable[Any] | None = None,
         plugins: Sequence[Any] = (),
         settings: Mapping[str, Any] | None = None,
+        session: str | None = None,
         **config: Any,
     ) -> tuple[AgentRunner, ScriptedModel]:
         """Make an agent and its model.
@@ -89,6 +90,7 @@ class Stage:
             tools: the tools of the agent; default: those of the host.
             plugins: plugins beside those of the stage.
             settings: settings of the host, by dotted name.
+            session: as for :class:`~skillkit_core.AgentRunner`: ``"new"`` keeps it on the disk.
             config: more of :class:`~skillkit_core.AgentConfig`.
         """
         from skillkit_core import AgentConfig, AgentRunner, RetryPolicy
@@ -97,7 +99,7 @@ class Stage:
         if tools is not None:
             config["tools"] = tuple(tools)
         given = AgentConfig(model="any", retry=RetryPolicy(attempts=1), **config)
-        agent = AgentRunner(given, host=self.host(plugins=plugins, settings=settings))
+        agent = AgentRunner(given, host=self.host(plugins=plugins, settings=settings), session=session)
         model = ScriptedModel(turns)
         agent.set_adapter(model)
         return agent, model
