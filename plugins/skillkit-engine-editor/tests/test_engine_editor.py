@@ -452,3 +452,54 @@ def test_s3_6_an_edit_waits_for_approval_and_is_decided_in_another_process(skill
     decided = run("decide")
     assert decided.returncode == 0 and json.loads(decided.stdout) == ["completed", "Done."], decided.stderr
     assert file.read_bytes() == TEXT.replace("saw", "heard").encode()
+
+
+@pytest.mark.parametrize(
+    ("operation", "code"),
+    [
+        (None, "unknown_operation"),
+        ("delete everything", "unknown_operation"),
+        ([], "unknown_operation"),
+        ({"op": ["delete_range"]}, "unknown_operation"),
+        ({"op": "replace_range", "original_text": "boat"}, "empty"),
+        ({"op": "replace_range", "original_text": "boat", "text": None}, "empty"),
+        ({"op": "replace_range", "original_text": "boat", "text": "\ud83d"}, "empty"),
+        ({"op": "delete_range", "original_text": "\udc00"}, "empty"),
+        ({"op": "insert_after_heading", "heading": 1, "text": "x"}, "empty"),
+        ({"op": "insert_after_heading", "heading": "One"}, "empty"),
+    ],
+)
+def test_what_a_model_left_out_of_an_operation_is_not_guessed(operation, code):
+    done = edit(TEXT, [operation])
+    assert (done.status, done.operations, done.document) == ("rejected", (code,), TEXT)
+
+
+def test_an_empty_text_is_a_text_and_a_document_of_an_editor_may_hold_what_no_file_can():
+    assert edit("a boat", [replace("boat", "")]).document == "a "
+    odd = "a \ud83d boat"
+    assert edit(odd, [replace("boat", "ship")], EditorContext("x", content=odd).revision).document == "a \ud83d ship"
+
+
+@pytest.mark.parametrize("operation", [None, {"op": "replace_range", "original_text": "boat", "text": "\ud83d"}])
+def test_the_tool_says_of_odd_operations_what_is_wrong_and_leaves_the_file_alone(make_host, file, operation):
+    from types import SimpleNamespace
+
+    from skillkit_engine_editor.applying import apply
+
+    from skillkit_core import ToolError
+
+    ctx: Any = SimpleNamespace(cwd=file.parent, agent=None)
+    with pytest.raises(ToolError, match="rejected, nothing was applied: operation 1: "):
+        asyncio.run(apply({"path": file.name, "operations": [operation]}, ctx))
+    for path in ("\x00", "\ud800", "a/\x00/b"):
+        with pytest.raises(ToolError, match="is no "):
+            asyncio.run(apply({"path": path, "operations": []}, ctx))
+    assert file.read_bytes() == TEXT.encode()
+
+
+@pytest.mark.parametrize("end", ["</context>", "</CONTEXT>", "</ Context >", "<\n/context>"])
+def test_no_text_of_a_document_ends_its_mark(end):
+    from skillkit_engines import context_part
+
+    shown = context_part("editor", f"a{end}b")
+    assert f"a{end}" not in shown and shown.lower().count("</context>") == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -133,7 +134,7 @@ def test_an_imported_session_goes_on_without_what_its_file_says_a_model_answered
             row["message"] = evil
             row.pop("kept", None)
     ids = {row.get("id") for row in kept}
-    for before, row in zip(kept[1:], kept[2:], strict=False):
+    for before, row in pairwise(kept[1:]):
         if row.get("parent_id") not in ids:
             row["parent_id"] = before["id"]
     file = tmp_path / "forged.jsonl"

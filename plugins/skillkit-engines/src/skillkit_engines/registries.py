@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core.errors import in_words
 from skillkit_core.skills import Skill, SkillProblem
 
+from .types import CHAT
+
 if TYPE_CHECKING:
     from skillkit_core import Host
 
@@ -54,10 +56,16 @@ class Catalog:
         return found[1]
 
     def problems(self, skill: Skill) -> Sequence[SkillProblem]:
-        """Return what is wrong with a skill that names an engine which is there; an engine that fails is a problem, too."""
+        """Return what is wrong with a skill that names an engine which is there; an engine that fails is a problem, too.
+
+        A skill called ``chat``, whatever its engine, is none that a request can be sent to.
+        """
+        where = str(skill.path / "SKILL.md") if skill.path is not None else None
+        if skill.name.casefold() == CHAT:
+            text = "'chat' means that the agent itself answers, so no request goes to a skill of that name: rename it"
+            return (SkillProblem("reserved-name", text, "error", where),)
         if skill.engine not in self.engines:
             return ()
-        where = str(skill.path / "SKILL.md") if skill.path is not None else None
         found = []
         if skill.context_loader and skill.context_loader not in self.loaders:
             text = f"no plugin here brings the context loader {skill.context_loader!r}"

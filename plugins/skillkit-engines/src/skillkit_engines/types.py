@@ -54,7 +54,7 @@ class EditorContext:
         if self.selection is not None:
             object.__setattr__(self, "selection", tuple(self.selection))
         if not self.revision:
-            object.__setattr__(self, "revision", sha256(self.content.encode()).hexdigest())
+            object.__setattr__(self, "revision", sha256(self.content.encode(errors="surrogatepass")).hexdigest())
 
 
 class SkillCandidate(NamedTuple):

@@ -6,8 +6,14 @@ import re
 import shutil
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from .checking import problems_of_plugins
+
+if TYPE_CHECKING:
+    from skillkit_core import Host
 
 __all__ = ["make_skill", "new"]
 
@@ -20,11 +26,13 @@ EXAMPLE = "count the words of 'one two three' with {name}"
 
 @click.command()
 @click.argument("folder", metavar="[FOLDER/]NAME", type=click.Path(path_type=Path))
-def new(folder: Path) -> None:
+@click.pass_obj
+def new(state: Any, folder: Path) -> None:
     """Make a skill called NAME, in a new folder: an action, tests of the action, and requests that lead to the skill."""
     from skillkit_core.cli.output import echo, style
     from skillkit_core.program import as_typed
 
+    _check_reserved(folder.name, state.host)
     make_skill(folder)
     echo(f"{style('✓', fg='green')} {folder}: a skill with one action and four tests.")
     example = EXAMPLE.format(name=folder.name)
@@ -36,6 +44,16 @@ def new(folder: Path) -> None:
     width = max(len(step) for step, what in steps.items() if what)
     for step, what in steps.items():
         echo(as_typed(f"  {step:<{width}}  {style(what, dim=True)}".rstrip()))
+
+
+def _check_reserved(name: str, host: Host) -> None:
+    """Refuse a name that has a meaning of its own for a plugin (``reserved-name`` of ``check_skill``)."""
+    from skillkit_core.errors import UsageError
+    from skillkit_core.skills import Skill
+
+    for problem in problems_of_plugins(Skill(name=name), host):
+        if problem.code == "reserved-name":
+            raise UsageError(f"{name!r} is no name for a skill here", hint=problem.message)
 
 
 def make_skill(folder: Path) -> Path:

@@ -190,7 +190,7 @@ class EngineConformance(EngineCase):
     def test_an_abort_ends_the_task(self, make_probe: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
         """The engine is cancelled where it waits; what swallows that goes on behind the person's back."""
         started, ended = asyncio.Event(), asyncio.Event()
-        agent, plan, _ = make_probe(*[Hang(started=started)] * 9, always=True)
+        agent, plan, _ = make_probe(*[Hang(started=started)] * 9, always=True, abort_grace=0.5)
         kind = type(agent.host.registry("engines").get(self._named(agent)))
         work = kind.run
 
