@@ -291,6 +291,7 @@ class EngineConformance(EngineCase):
             caller = ctx.agent
             skill = caller.host.skills.get(SKILL)
             engine = engine_of(caller.host, skill)
+            assert engine is not None
             task = Task("step-1", caller, skill, "Do the step.", editor=editor_of(caller), name="step1")
             found.append(await do_task(engine, task, None))
             return str(found[0].text)
