@@ -280,6 +280,31 @@ def test_s6_5_a_former_name_means_its_successor_and_is_said_once(engine_stage, s
     assert told == ["the skill 'forecasts' is called 'weather' now"]
 
 
+def test_s6_5_doctor_lists_who_calls_a_skill_by_its_former_name(skillkit_cli, skillkit_home):
+    folder = skillkit_home.config_dir / "skills"
+    for place, name, body in (
+        ("forecasts", "weather", "Tell it."), ("trip", "trip", "First call /forecasts, then pack."),
+        ("talk", "talk", "Of forecasts in general."), ("new", "new", "Call /weather."),
+    ):  # fmt: skip
+        (folder / place).mkdir(parents=True)
+        (folder / place / "SKILL.md").write_text(f"---\nname: {name}\ndescription: Does {name}.\n---\n{body}\n")
+    done = skillkit_cli("doctor", "--json")
+    (row,) = [row for row in done.json["checks"] if row["check"] == "configuration"]
+    assert not row["ok"] and row["message"].count("calls 'forecasts', which is 'weather' now") == 1
+    assert "trip (" in row["message"]
+    (folder / "trip" / "SKILL.md").write_text("---\nname: trip\ndescription: Does.\n---\nFirst call /weather.\n")
+    assert all("forecasts" not in row["message"] for row in skillkit_cli("doctor", "--json").json["checks"])
+
+
+def test_s6_5_a_name_with_its_namespace_is_no_former_one(engine_stage, some):
+    agent, _ = engine_stage(choice("acme:weather"), "A.")
+    skill = agent.host.skills.get("weather")
+    agent.host.skills.unregister("weather")
+    agent.host.skills.register("weather", replace(skill, aliases=("acme:weather",)), skill.source)
+    (route,) = talk(agent, "How warm?")
+    assert route["skill"] == "weather" and not [p for p in agent.host.problems if "acme:weather" in p.message]
+
+
 def test_images_and_editor_open_the_gates_of_a_routed_turn(engine_stage, engine_skill):
     engine_skill("sees", requires_image_context=True)
     agent, model = engine_stage(choice("sees"), "A cat.")
