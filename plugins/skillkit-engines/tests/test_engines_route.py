@@ -361,18 +361,18 @@ def test_the_names_of_fields_that_engines_use_reach_the_check_of_skills(stage, f
     assert Fragment("tidy", "Tidies.", "a:b").inputs["type"] == "object"
 
 
-def test_a_skill_called_chat_is_said_and_never_chosen_and_none_is_made_of_that_name(stage, folder, skillkit_cli):
+def test_a_skill_called_chat_is_said_and_never_answers_and_none_is_made_of_that_name(stage, folder, skillkit_cli):
     write_skill(folder, "chat", engine="tooling")
-    write_skill(folder, "weather", engine="tooling")
-    agent, _, host = stage("I answer.", plugins=[("brings", Brings("chat"))])
+    agent, model, host = stage("I answer.", plugins=[("brings", Brings("chat"))])
 
     async def main() -> None:
         async with agent:
             assert (await agent.chat("Go")).content == "I answer."
-            assert notes(agent, ROUTE)[0]["dropped"]["chat"].startswith("skill_problem:reserved-name")
+            assert (notes(agent, ROUTE)[0]["skill"], notes(agent, ROUTE)[0]["engine"]) == ("chat", "")
 
     asyncio.run(main())
+    assert not model.requests[0].system.startswith("Base.")
     checked = skillkit_cli("skills", "check", str(folder / "chat"))
-    assert checked.exit_code == 1 and "reserved-name" in checked.stdout + checked.stderr
+    assert "reserved-name" in checked.stdout + checked.stderr
     refused = skillkit_cli("skills", "new", "chat")
     assert refused.exit_code == 2 and "the agent itself answers" in refused.stderr and not (host.cwd / "chat").exists()

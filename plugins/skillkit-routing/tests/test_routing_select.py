@@ -310,3 +310,40 @@ def test_images_and_editor_open_the_gates_of_a_routed_turn(engine_stage, engine_
     agent, model = engine_stage(choice("sees"), "A cat.")
     (route,) = talk(agent, "What is this?", images=[ImageBlock(data="aGk=")])
     assert route["skill"] == "sees" and "Attached images: 1" in model.requests[0].messages[0].text
+
+
+def test_of_a_long_request_the_model_that_chooses_sees_begin_and_end_and_the_skill_all(engine_stage, some):
+    pasted = "Is this a forecast?\n" + "x" * 50_000 + "\nSay yes or no."
+    agent, model = engine_stage(choice("weather"), "Yes.")
+    (route,) = talk(agent, pasted)
+    question = model.requests[0].messages[0].text
+    assert route["skill"] == "weather" and len(question) < 5_000
+    assert "Is this a forecast?" in question and "Say yes or no." in question and "are left out here" in question
+    assert model.requests[1].messages[-1].text == pasted
+
+
+@pytest.mark.parametrize(
+    "editor",
+    [
+        "a text",
+        {},
+        {"type": 5},
+        {"type": "x", "content": None},
+        {"type": "x", "selection": [1]},
+        {"type": "x", "odd": 1},
+    ],
+    ids=str,
+)
+def test_what_is_no_document_of_an_editor_is_told_and_costs_only_the_editor(engine_stage, some, engine_skill, editor):
+    engine_skill("edits", requires_editor=True)
+    agent, _ = engine_stage(choice("weather"), "Warm.", options={"editor": editor})
+    (route,) = talk(agent, "How warm is it?")
+    assert route["skill"] == "weather" and route["dropped"]["edits"] == "requires_editor"
+    assert len([p for p in agent.host.problems if "is no document of an editor" in p.message]) == 1
+
+
+def test_s1_2_a_preference_that_is_none_is_told_and_its_skill_takes_no_request(engine_stage, some, engine_skill):
+    engine_skill("odd", editor_preference="must")
+    agent, _ = engine_stage(choice("odd"), "I answer.")
+    (route,) = talk(agent, "Do the odd thing")
+    assert route["skill"] == "chat" and route["dropped"]["odd"].startswith("skill_problem:editor-preference")

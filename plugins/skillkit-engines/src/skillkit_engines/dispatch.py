@@ -9,7 +9,8 @@ from weakref import WeakKeyDictionary, ref
 
 from skillkit_skills import skills_of
 
-from skillkit_core import BeforeAgentStartResult, TurnStartResult
+from skillkit_core import BeforeAgentStartResult, TurnStartResult, UsageError
+from skillkit_core.errors import in_words
 from skillkit_core.messages import ImageBlock, UserMessage
 from skillkit_core.skills import EngineType
 
@@ -43,11 +44,21 @@ def has_routed_skills(agent: AgentRunner) -> bool:
 
 
 def editor_of(agent: AgentRunner) -> EditorContext | None:
-    """Return what is open in the editor: ``AgentConfig.options["editor"]``, an :class:`EditorContext` or its fields."""
+    """Return what is open in the editor: ``AgentConfig.options["editor"]``, an :class:`EditorContext` or its fields.
+
+    What is neither is told of once, and counts as no editor.
+    """
     given = agent.config.options.get("editor")
     if given is None or isinstance(given, EditorContext):
         return given
-    return EditorContext(**dict(given))
+    try:
+        return EditorContext(**dict(given))
+    except (TypeError, ValueError, UsageError) as error:
+        kept = agent.state("engines")
+        if kept.get("no_editor") is not given:
+            kept["no_editor"] = given
+            agent.host.note("engines", f"options['editor'] is no document of an editor: {in_words(error)}")
+        return None
 
 
 def last_route(agent: AgentRunner) -> tuple[RouteRequest, Route | None] | None:

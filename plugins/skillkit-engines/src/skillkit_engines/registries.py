@@ -58,15 +58,18 @@ class Catalog:
     def problems(self, skill: Skill) -> Sequence[SkillProblem]:
         """Return what is wrong with a skill that names an engine which is there; an engine that fails is a problem, too.
 
-        A skill called ``chat``, whatever its engine, is none that a request can be sent to.
+        A skill called ``chat``, whatever its engine, is none that does any work: a request that goes there goes to the agent.
         """
         where = str(skill.path / "SKILL.md") if skill.path is not None else None
         if skill.name.casefold() == CHAT:
-            text = "'chat' means that the agent itself answers, so no request goes to a skill of that name: rename it"
-            return (SkillProblem("reserved-name", text, "error", where),)
+            text = "'chat' means that the agent itself answers, so a skill of that name never does: rename it"
+            return (SkillProblem("reserved-name", text, "warning", where),)
         if skill.engine not in self.engines:
             return ()
         found = []
+        if any(problem.code == "invalid-value:editor_preference" for problem in skill.problems):
+            text = "editor_preference is none, prefer or require: with another value the skill takes no request"
+            found.append(SkillProblem("editor-preference", text, "error", where))
         if skill.context_loader and skill.context_loader not in self.loaders:
             text = f"no plugin here brings the context loader {skill.context_loader!r}"
             found.append(SkillProblem("unknown-context-loader", text, "error", where))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+from skillkit_core.errors import UsageError
 from skillkit_core.frozen import EMPTY, freeze
 from skillkit_core.models import TokenUsage
 from skillkit_core.skills import Skill, SkillProblem
@@ -39,6 +40,9 @@ class EditorContext:
         selection: offsets of the first selected character and of the one behind the last; ``None``: nothing is selected.
         content: the whole text.
         revision: SHA-256 of the UTF-8 bytes of ``content``, in hexadecimal; made of ``content`` where it is empty.
+
+    Raises:
+        UsageError: a value is none of its field.
     """
 
     type: str
@@ -50,11 +54,24 @@ class EditorContext:
     revision: str = ""
 
     def __post_init__(self) -> None:
+        wrong = [name for name in ("type", "file", "content", "revision") if not isinstance(getattr(self, name), str)]
+        if not isinstance(self.front_matter, Mapping):
+            wrong.append("front_matter")
+        if not isinstance(self.cursor, int):
+            wrong.append("cursor")
+        if self.selection is not None and not _is_span(self.selection):
+            wrong.append("selection")
+        if wrong:
+            raise UsageError(f"no document of an editor: {', '.join(wrong)} cannot be used", hint="see EditorContext")
         object.__setattr__(self, "front_matter", freeze(self.front_matter))
         if self.selection is not None:
             object.__setattr__(self, "selection", tuple(self.selection))
         if not self.revision:
             object.__setattr__(self, "revision", sha256(self.content.encode(errors="surrogatepass")).hexdigest())
+
+
+def _is_span(value: object) -> bool:
+    return isinstance(value, Sequence) and len(value) == 2 and all(isinstance(place, int) for place in value)
 
 
 class SkillCandidate(NamedTuple):
