@@ -70,7 +70,7 @@ def test_a_key_of_the_format_at_the_top_level_is_a_warning_with_the_line_that_fi
 
 
 def test_what_plugins_say_of_a_skill_is_part_of_the_check_and_one_that_fails_is_named(make_host, skill):
-    from skillkit_skill_tools.checking import _of_plugins
+    from skillkit_skill_tools.checking import problems_of_plugins
 
     from skillkit_core import SkillProblem
 
@@ -85,5 +85,5 @@ def test_what_plugins_say_of_a_skill_is_part_of_the_check_and_one_that_fails_is_
             raise ValueError("no answer")
 
     host = make_host(("skills", skillkit_skills.plugin), ("says", Says()), ("breaks", Breaks()))
-    assert [(p.code, p.severity) for p in _of_plugins(skill(PACKS), host)] == [("unknown-subgraph", "error")]
+    assert [(p.code, p.severity) for p in problems_of_plugins(skill(PACKS), host)] == [("unknown-subgraph", "error")]
     assert "ValueError: no answer" in str(host.problems)

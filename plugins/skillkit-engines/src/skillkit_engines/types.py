@@ -54,14 +54,7 @@ class EditorContext:
     revision: str = ""
 
     def __post_init__(self) -> None:
-        wrong = [name for name in ("type", "file", "content", "revision") if not isinstance(getattr(self, name), str)]
-        if not isinstance(self.front_matter, Mapping):
-            wrong.append("front_matter")
-        if not isinstance(self.cursor, int):
-            wrong.append("cursor")
-        if self.selection is not None and not _is_span(self.selection):
-            wrong.append("selection")
-        if wrong:
+        if wrong := _wrong(self):
             raise UsageError(f"no document of an editor: {', '.join(wrong)} cannot be used", hint="see EditorContext")
         object.__setattr__(self, "front_matter", freeze(self.front_matter))
         if self.selection is not None:
@@ -70,8 +63,17 @@ class EditorContext:
             object.__setattr__(self, "revision", sha256(self.content.encode(errors="surrogatepass")).hexdigest())
 
 
-def _is_span(value: object) -> bool:
-    return isinstance(value, Sequence) and len(value) == 2 and all(isinstance(place, int) for place in value)
+def _wrong(given: Any) -> list[str]:
+    """Return the names of the fields of an editor's document whose values are of another type."""
+    wrong = [name for name in ("type", "file", "content", "revision") if not isinstance(getattr(given, name), str)]
+    if not isinstance(given.front_matter, Mapping):
+        wrong.append("front_matter")
+    if not isinstance(given.cursor, int):
+        wrong.append("cursor")
+    span = given.selection
+    if span is not None and not (isinstance(span, Sequence) and [type(place) for place in span] == [int, int]):
+        wrong.append("selection")
+    return wrong
 
 
 class SkillCandidate(NamedTuple):
