@@ -361,7 +361,7 @@ def test_the_names_of_fields_that_engines_use_reach_the_check_of_skills(stage, f
     assert Fragment("tidy", "Tidies.", "a:b").inputs["type"] == "object"
 
 
-def test_a_skill_called_chat_is_said_and_never_answers_and_none_is_made_of_that_name(stage, folder, skillkit_cli):
+def test_a_skill_called_chat_is_said_and_never_answers(stage, folder):
     write_skill(folder, "chat", engine="tooling")
     agent, model, host = stage("I answer.", plugins=[("brings", Brings("chat"))])
 
@@ -372,7 +372,5 @@ def test_a_skill_called_chat_is_said_and_never_answers_and_none_is_made_of_that_
 
     asyncio.run(main())
     assert not model.requests[0].system.startswith("Base.")
-    checked = skillkit_cli("skills", "check", str(folder / "chat"))
-    assert "reserved-name" in checked.stdout + checked.stderr
-    refused = skillkit_cli("skills", "new", "chat")
-    assert refused.exit_code == 2 and "the agent itself answers" in refused.stderr and not (host.cwd / "chat").exists()
+    (told,) = [impl.function(host.skills.get("chat"), host) for impl in host.impls("check_skill")]
+    assert [(problem.code, problem.severity) for problem in told] == [("reserved-name", "warning")]

@@ -278,7 +278,7 @@ class Brings:
 
 @pytest.fixture
 def engine_plugins() -> Any:
-    return [("right", Brings()), "sessions"]
+    return [("right", Brings())]
 
 
 @pytest.fixture

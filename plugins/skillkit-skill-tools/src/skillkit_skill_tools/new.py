@@ -15,7 +15,7 @@ from .checking import problems_of_plugins
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["make_skill", "new"]
+__all__ = ["check_reserved", "make_skill", "new"]
 
 TEMPLATE = Path(__file__).parent / "templates" / "acme"
 # The standard knows "3d-print", too; a request with such a word is not understood offline.
@@ -32,7 +32,7 @@ def new(state: Any, folder: Path) -> None:
     from skillkit_core.cli.output import echo, style
     from skillkit_core.program import as_typed
 
-    _check_reserved(folder.name, state.host)
+    check_reserved(folder.name, state.host)
     make_skill(folder)
     echo(f"{style('✓', fg='green')} {folder}: a skill with one action and four tests.")
     example = EXAMPLE.format(name=folder.name)
@@ -46,7 +46,7 @@ def new(state: Any, folder: Path) -> None:
         echo(as_typed(f"  {step:<{width}}  {style(what, dim=True)}".rstrip()))
 
 
-def _check_reserved(name: str, host: Host) -> None:
+def check_reserved(name: str, host: Host) -> None:
     """Refuse a name that has a meaning of its own for a plugin (``reserved-name`` of ``check_skill``)."""
     from skillkit_core.errors import UsageError
     from skillkit_core.skills import Skill
