@@ -10,4 +10,5 @@ from skillkit_core import Factory, hookimpl
 @hookimpl(optionalhook=True)
 def register_engines(register: Callable[[Factory], None]) -> None:
     """Offer the engine, where the plugin ``engines`` is there."""
-    register(Factory("acme", "skillkit_acme.engine:AcmeEngine", "answers, then checks the answer once"))
+    about = "answers, then checks the answer once"
+    register(Factory("acme", "skillkit_acme.engine:AcmeEngine", about))

@@ -52,7 +52,13 @@ class AcmeEngine:
         async with node(task, "work"):
             tools = task_tools(self, task)
             found = await converse(
-                run, book, messages, system=system, tools=tools, purpose="acme.work", max_rounds=8
+                run,
+                book,
+                messages,
+                system=system,
+                tools=tools,
+                purpose="acme.work",
+                max_rounds=8,
             )
         if found.text.startswith("REJECTED:"):
             return TaskResult("rejected", reason=f"rejected:{found.text.partition(':')[2]}")
