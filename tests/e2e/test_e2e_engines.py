@@ -92,6 +92,10 @@ def test_a_routed_turn_at_the_command_line_is_explained_and_in_the_books(
     assert [(row["skill"], row["requests"]) for row in by_skill["rows"]] == [("weather", 3)]
     assert [(row["engine"], row["requests"]) for row in by_engine["rows"]] == [("automation", 3)]
 
+    judged = skillkit_cli("routing", "eval", "--session", "latest", "--json").ok().json
+    assert (judged["cases"], judged["right"], judged["accuracy"]) == (1, 1, 1.0)
+    assert len(llm_server.requests) == 3  # its answer is in the session
+
 
 def test_without_a_routed_skill_the_request_is_that_of_a_host_without_the_plugins_byte_for_byte(ask, llm_server):
     for options in ((), OFF):

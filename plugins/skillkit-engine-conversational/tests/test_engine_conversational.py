@@ -55,14 +55,16 @@ def chat(agent: Any, text: str) -> tuple[Any, list[Any], list[Any]]:
 
 
 @pytest.fixture
-def two(skill):
-    skill("org", body="You know the files of notes.")
-    skill("deep-research", engine="research", body="Look deep.")
+def two(engine_skill):
+    engine_skill("org", body="You know the files of notes.")
+    engine_skill("deep-research", engine="research", body="Look deep.")
 
 
 @pytest.mark.smoke
-def test_a_conversational_skill_talks_with_the_prompt_and_tools_of_the_agent_and_its_own_instructions(stage, two):
-    agent, model = stage(
+def test_a_conversational_skill_talks_with_the_prompt_and_tools_of_the_agent_and_its_own_instructions(
+    engine_stage, two
+):
+    agent, model = engine_stage(
         Reply(calls=[Call("look")]),
         "I saw it.",
         tools=(LOOK, MORE),
@@ -80,17 +82,17 @@ def test_a_conversational_skill_talks_with_the_prompt_and_tools_of_the_agent_and
     assert nodes == ["prepare_context", "generate_response", "check_handoff"]
 
 
-def test_a_skill_that_names_tools_gets_these_alone(stage, skill):
-    skill("org", tools=["look"])
-    skill("deep-research", engine="research")
-    agent, model = stage("Hm.", tools=(LOOK, MORE), plugins=[("brings", Brings())])
+def test_a_skill_that_names_tools_gets_these_alone(engine_stage, engine_skill):
+    engine_skill("org", tools=["look"])
+    engine_skill("deep-research", engine="research")
+    agent, model = engine_stage("Hm.", tools=(LOOK, MORE), plugins=[("brings", Brings())])
     chat(agent, "/org what is new?")
     assert [tool.name for tool in model.requests[0].tools] == ["look"]
 
 
-def test_a_request_is_handed_on_to_the_skill_that_the_answer_names_and_the_notes_show_it(stage, two):
+def test_a_request_is_handed_on_to_the_skill_that_the_answer_names_and_the_notes_show_it(engine_stage, two):
     handed = json.dumps({"handoff": "deep-research", "reason": "it needs sources"})
-    agent, model = stage(handed, "Three sources say so.", plugins=[("brings", Brings())])
+    agent, model = engine_stage(handed, "Three sources say so.", plugins=[("brings", Brings())])
     response, routes, tasks = chat(agent, "/org what do the papers say?")
     assert response.content == "Three sources say so."
     assert [(r["skill"], r["why"], r["by"], list(r["replaced"])) for r in routes] == [
@@ -116,9 +118,9 @@ def test_only_an_object_that_names_a_skill_of_the_list_hands_on(text, found):
     assert handoff(text, ["a"]) == found
 
 
-def test_where_every_skill_is_conversational_nothing_is_routed(stage, skill):
+def test_where_every_skill_is_conversational_nothing_is_routed(engine_stage, engine_skill):
     """The agent activates such skills itself, as without the engines."""
-    skill("org", body="You know the files of notes.")
-    agent, model = stage("Hello.")
+    engine_skill("org", body="You know the files of notes.")
+    agent, model = engine_stage("Hello.")
     _, routes, _ = chat(agent, "Who are you?")
     assert routes == [] and "activate_skill" in [tool.name for tool in model.requests[0].tools]

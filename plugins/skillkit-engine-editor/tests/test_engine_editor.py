@@ -63,12 +63,12 @@ def file(skillkit_home):
 
 
 @pytest.fixture
-def opened(stage, skill, file):
+def opened(engine_stage, engine_skill, file):
     """An agent with the file open: ``agent, model = opened("the answer", supports_hitl=True)``."""
 
     def make(*turns: Any, plugins: Any = (), approver: Any = None, **fields: Any) -> Any:
-        skill("fiction", requires_editor=True, editor_types=["fiction"], **fields)
-        return stage(
+        engine_skill("fiction", requires_editor=True, editor_types=["fiction"], **fields)
+        return engine_stage(
             *turns, plugins=plugins, approver=approver or Decides(), options={"editor": document_of(file, "chapter.md")}
         )
 
@@ -98,9 +98,11 @@ def test_s3_2_the_context_of_an_editor_has_type_file_front_matter_cursor_selecti
     assert EditorContext("x", selection=[1, 3], content="abcd").selection == (1, 3)
 
 
-def test_s3_3_without_an_editor_the_skill_may_not_take_a_request_and_a_direct_task_says_what_is_missing(stage, skill):
-    skill("fiction", requires_editor=True, editor_types=["fiction"])
-    agent, _ = stage("x")
+def test_s3_3_without_an_editor_the_skill_takes_no_request_and_a_direct_task_says_what_is_missing(
+    engine_stage, engine_skill
+):
+    engine_skill("fiction", requires_editor=True, editor_types=["fiction"])
+    agent, _ = engine_stage("x")
     host = agent.host
     assert gated_for(host, RouteRequest("edit it")).dropped["fiction"] == "requires_editor"
     assert (
@@ -279,16 +281,18 @@ def test_s3_8_a_validator_that_is_not_content_leads_to_revisions_and_then_to_the
     assert b"shouted at" in file.read_bytes()
 
 
-def test_s3_9_an_invented_type_needs_a_skill_and_no_line_of_the_engine(stage, skill):
-    skill("opera", requires_editor=True, editor_types=["libretto"])
-    agent, _ = stage(answer(replace("la", "lo")), options={"editor": {"type": "libretto", "content": "la donna"}})
+def test_s3_9_an_invented_type_needs_a_skill_and_no_line_of_the_engine(engine_stage, engine_skill):
+    engine_skill("opera", requires_editor=True, editor_types=["libretto"])
+    agent, _ = engine_stage(
+        answer(replace("la", "lo")), options={"editor": {"type": "libretto", "content": "la donna"}}
+    )
     response, notes = chat(agent, "/opera sing")
     assert response.content == "Done." and notes[-1]["status"] == "completed"
 
 
-def test_a_document_without_a_file_is_left_to_its_editor_as_a_proposal(stage, skill):
-    skill("fiction", requires_editor=True)
-    agent, _ = stage(answer(replace("la", "lo")), options={"editor": {"type": "x", "content": "la donna"}})
+def test_a_document_without_a_file_is_left_to_its_editor_as_a_proposal(engine_stage, engine_skill):
+    engine_skill("fiction", requires_editor=True)
+    agent, _ = engine_stage(answer(replace("la", "lo")), options={"editor": {"type": "x", "content": "la donna"}})
 
     async def main() -> Any:
         async with agent:
@@ -312,12 +316,12 @@ def test_a_question_about_the_document_is_answered_in_words_and_a_foreign_reques
 
 
 @pytest.mark.parametrize("path", ["../outside.md", "link.md"])
-def test_a_file_outside_of_the_workspace_is_not_written(stage, skill, skillkit_home, path):
+def test_a_file_outside_of_the_workspace_is_not_written(engine_stage, engine_skill, skillkit_home, path):
     outside = skillkit_home.cwd.parent / "outside.md"
     outside.write_text("la donna")
     (skillkit_home.cwd / "link.md").symlink_to(outside)
-    skill("fiction", requires_editor=True)
-    agent, _ = stage(
+    engine_skill("fiction", requires_editor=True)
+    agent, _ = engine_stage(
         answer(replace("la", "lo")), options={"editor": {"type": "x", "file": path, "content": "la donna"}}
     )
     failed, _ = chat(agent, "/fiction sing")
@@ -448,3 +452,54 @@ def test_s3_6_an_edit_waits_for_approval_and_is_decided_in_another_process(skill
     decided = run("decide")
     assert decided.returncode == 0 and json.loads(decided.stdout) == ["completed", "Done."], decided.stderr
     assert file.read_bytes() == TEXT.replace("saw", "heard").encode()
+
+
+@pytest.mark.parametrize(
+    ("operation", "code"),
+    [
+        (None, "unknown_operation"),
+        ("delete everything", "unknown_operation"),
+        ([], "unknown_operation"),
+        ({"op": ["delete_range"]}, "unknown_operation"),
+        ({"op": "replace_range", "original_text": "boat"}, "empty"),
+        ({"op": "replace_range", "original_text": "boat", "text": None}, "empty"),
+        ({"op": "replace_range", "original_text": "boat", "text": "\ud83d"}, "empty"),
+        ({"op": "delete_range", "original_text": "\udc00"}, "empty"),
+        ({"op": "insert_after_heading", "heading": 1, "text": "x"}, "empty"),
+        ({"op": "insert_after_heading", "heading": "One"}, "empty"),
+    ],
+)
+def test_what_a_model_left_out_of_an_operation_is_not_guessed(operation, code):
+    done = edit(TEXT, [operation])
+    assert (done.status, done.operations, done.document) == ("rejected", (code,), TEXT)
+
+
+def test_an_empty_text_is_a_text_and_a_document_of_an_editor_may_hold_what_no_file_can():
+    assert edit("a boat", [replace("boat", "")]).document == "a "
+    odd = "a \ud83d boat"
+    assert edit(odd, [replace("boat", "ship")], EditorContext("x", content=odd).revision).document == "a \ud83d ship"
+
+
+@pytest.mark.parametrize("operation", [None, {"op": "replace_range", "original_text": "boat", "text": "\ud83d"}])
+def test_the_tool_says_of_odd_operations_what_is_wrong_and_leaves_the_file_alone(make_host, file, operation):
+    from types import SimpleNamespace
+
+    from skillkit_engine_editor.applying import apply
+
+    from skillkit_core import ToolError
+
+    ctx: Any = SimpleNamespace(cwd=file.parent, agent=None)
+    with pytest.raises(ToolError, match="rejected, nothing was applied: operation 1: "):
+        asyncio.run(apply({"path": file.name, "operations": [operation]}, ctx))
+    for path in ("\x00", "\ud800", "a/\x00/b"):
+        with pytest.raises(ToolError, match="is no "):
+            asyncio.run(apply({"path": path, "operations": []}, ctx))
+    assert file.read_bytes() == TEXT.encode()
+
+
+@pytest.mark.parametrize("end", ["</context>", "</CONTEXT>", "</ Context >", "<\n/context>"])
+def test_no_text_of_a_document_ends_its_mark(end):
+    from skillkit_engines import context_part
+
+    shown = context_part("editor", f"a{end}b")
+    assert f"a{end}" not in shown and shown.lower().count("</context>") == 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import skillkit_skills.plugin
-from engine_stage import WEATHER, Brings, write_skill
+from engine_tooling import WEATHER, Brings
 from skillkit_commands import SlashCommands
 from skillkit_engines import (
     ROUTE,
@@ -25,6 +25,7 @@ from skillkit_engines import (
 from skillkit_engines.explaining import indicator
 from skillkit_engines.types import Task
 from skillkit_skills import listing
+from skillkit_testkit.engines import write_engine_skill as write_skill
 
 from skillkit_core import AgentConfig, AgentRunner, ImageBlock, Tool, hookimpl
 from skillkit_core.descriptors import Factory
@@ -358,3 +359,18 @@ def test_the_names_of_fields_that_engines_use_reach_the_check_of_skills(stage, f
     _, _, host = stage()
     assert set().union(*answers(host, "used_fields")) == {"system_prompt", "tool_packs"}
     assert Fragment("tidy", "Tidies.", "a:b").inputs["type"] == "object"
+
+
+def test_a_skill_called_chat_is_said_and_never_answers(stage, folder):
+    write_skill(folder, "chat", engine="tooling")
+    agent, model, host = stage("I answer.", plugins=[("brings", Brings("chat"))])
+
+    async def main() -> None:
+        async with agent:
+            assert (await agent.chat("Go")).content == "I answer."
+            assert (notes(agent, ROUTE)[0]["skill"], notes(agent, ROUTE)[0]["engine"]) == ("chat", "")
+
+    asyncio.run(main())
+    assert not model.requests[0].system.startswith("Base.")
+    (told,) = [impl.function(host.skills.get("chat"), host) for impl in host.impls("check_skill")]
+    assert [(problem.code, problem.severity) for problem in told] == [("reserved-name", "warning")]

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
-from engine_stage import WEATHER, Brings, write_skill
+from engine_tooling import WEATHER, Brings
 from skillkit_engines import (
     ROUTE,
     EditorContext,
@@ -23,6 +23,7 @@ from skillkit_engines import (
 from skillkit_engines.types import Task
 from skillkit_engines.work import load_context, run_fragments
 from skillkit_skills import SkillFolderLoader, listing
+from skillkit_testkit.engines import write_engine_skill as write_skill
 
 from skillkit_core import Skill, SkillSource, Tool, hookimpl
 from skillkit_core.descriptors import Factory

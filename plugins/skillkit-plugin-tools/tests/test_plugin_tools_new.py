@@ -14,12 +14,13 @@ import pytest
 import skillkit_transport
 from packaging.requirements import Requirement
 from skillkit_plugin_tools.card.building import wheel_of
-from skillkit_plugin_tools.new import KINDS, make
+from skillkit_plugin_tools.new import FAMILIES, KINDS, make
 
 from skillkit_core import UsageError, __version__
 
 NEEDS_BASE = {"provider"} if "HTTPAdapter" not in skillkit_transport.__all__ else set()
-CODE = [kind for kind in KINDS if kind != "skills" and kind not in NEEDS_BASE]
+ALL = [*KINDS, *(f"family-{name}" for name in FAMILIES)]
+CODE = [kind for kind in ALL if kind != "skills" and kind not in NEEDS_BASE]
 PROMISED = {"README.md", "LICENSE", "CHANGELOG.md", "pyproject.toml", ".github/workflows/ci.yml"}
 
 
@@ -35,15 +36,15 @@ def files(folder: Path) -> set[str]:
 def made(tmp_path_factory) -> dict[str, Path]:
     """A package of each kind."""
     folder = tmp_path_factory.mktemp("made")
-    names = {kind: f"my-{kind}" for kind in KINDS}
+    names = {kind: f"my-{kind}" for kind in ALL}
     return {kind: make(folder / f"skillkit-{n}", kind, name=n, package=f"skillkit-{n}") for kind, n in names.items()}
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL)
 def test_a_new_package_has_at_most_eight_files_and_its_own_name_everywhere(made, kind):
     folder = made[kind]
-    assert len(files(folder)) <= 8
+    assert len(files(folder)) <= (9 if kind == "family-engines" else 8)  # an engine is imported when a skill needs it
     assert files(folder) >= PROMISED
     for name in files(folder):
         text = (folder / name).read_text()
@@ -81,7 +82,7 @@ def test_new_packages_are_typed_checked_and_formatted(made, tmp_path):
         assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ALL)
 def test_a_new_package_is_built_and_its_wheel_has_what_runs_and_no_tests(made, tmp_path, kind):
     names = zipfile.ZipFile(wheel_of(made[kind], tmp_path)).namelist()
     assert [name for name in names if "test" in name.lower() and not name.endswith("evals/tests.yaml")] == []
@@ -107,7 +108,7 @@ def failed(found: dict) -> list[str]:
     "kind",
     [
         pytest.param(kind, marks=[] if kind in ("tool", "skills") else pytest.mark.slow)
-        for kind in KINDS
+        for kind in ALL
         if kind not in NEEDS_BASE
     ],
 )
@@ -116,7 +117,7 @@ def test_the_report_card_of_a_new_package_is_green_with_its_own_tests(made, tmp_
     assert failed(found) == []
     states = {one["name"]: one["state"] for one in found["checks"]}
     assert states["tests"] == "passed"
-    if kind not in ("skills", "family"):
+    if kind not in ("skills", "family", "family-engines"):
         assert states["contracts"] == "passed"
 
 
@@ -128,6 +129,14 @@ def test_the_command_says_what_to_do_next(skillkit_cli, skillkit_home):
         "cd skillkit-weather", "uv run pytest", "uv run skillkit dev", "uv run skillkit plugins check .",
     ]  # fmt: skip
     assert (skillkit_home.cwd / "skillkit-weather/src/skillkit_weather/__init__.py").is_file()
+
+
+def test_a_member_of_a_family_is_made_by_its_name(skillkit_cli, skillkit_home):
+    done = skillkit_cli("plugins", "new", "poet", "--kind", "family", "--of", "engines").ok()
+    assert "an engine, which does the work of skills" in done.stdout
+    assert "class PoetEngine" in (skillkit_home.cwd / "skillkit-poet/src/skillkit_poet/engine.py").read_text()
+    refused = skillkit_cli("plugins", "new", "other", "--kind", "tool", "--of", "engines")
+    assert refused.exit_code == 2 and "--of engines is for --kind family" in refused.stderr
 
 
 def test_a_package_may_have_a_name_of_its_own(skillkit_cli, skillkit_home):

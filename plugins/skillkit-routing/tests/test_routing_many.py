@@ -162,10 +162,10 @@ def test_s9_4_the_active_skill_is_always_shown(hosts):
     assert "music-0003" in [skill.name for skill in found.skills]
 
 
-def test_s9_5_a_wrong_first_stage_is_widened_once_and_then_the_agent_answers(stage, skill):
+def test_s9_5_a_wrong_first_stage_is_widened_once_and_then_the_agent_answers(engine_stage, engine_skill):
     from skillkit_engines import choose, gated_now
 
-    agent, _ = stage()
+    agent, _ = engine_stage()
     host = agent.host
     for one in crowd(500):
         host.skills.register(one.name, one, "crowd")
@@ -206,13 +206,13 @@ def test_s9_6_while_every_domain_fits_all_are_shown_without_a_second_question(ho
     assert len(found.skills) == len(skills) and not found.narrowed and found.calls == 0
 
 
-def test_s9_7_a_changed_registry_is_searched_as_it_is_now(skill, hosts):
+def test_s9_7_a_changed_registry_is_searched_as_it_is_now(engine_skill, hosts):
     for n in range(3):
-        skill(f"first-{n}", f"Folds paper, kind {n}.")
+        engine_skill(f"first-{n}", f"Folds paper, kind {n}.")
     host = hosts()
     skills = [one.skill for one in discover(host, "x")]
     assert len(nearest(host, "fold paper", skills)) == 3
-    skill("second", "Folds paper cranes.")
+    engine_skill("second", "Folds paper cranes.")
     host.reload_skills()
     names = [one.name for one, _ in nearest(host, "paper cranes", [one.skill for one in discover(host, "x")])]
     assert names[0] == "second" and len(names) == 4

@@ -36,16 +36,16 @@ def talk(agent: Any, *texts: str, **options: Any) -> list[Any]:
 
 
 @pytest.fixture
-def some(skill):
-    skill("weather", "Forecasts and current weather for any place.")
-    skill("mail", "Reads, writes and sends mail.", override_continuity=True)
-    skill("recipes", "Finds recipes.", not_for=["restaurants"], keywords=["cook"])
-    return skill
+def some(engine_skill):
+    engine_skill("weather", "Forecasts and current weather for any place.")
+    engine_skill("mail", "Reads, writes and sends mail.", override_continuity=True)
+    engine_skill("recipes", "Finds recipes.", not_for=["restaurants"], keywords=["cook"])
+    return engine_skill
 
 
 @pytest.mark.parametrize("text", ["hi", "Hello!", "hey there!", "Good  morning.", "HOWDY again", " hiya "])
-def test_s4_1_a_greeting_goes_to_chat_without_a_call(stage, some, text):
-    agent, model = stage("Hello.")
+def test_s4_1_a_greeting_goes_to_chat_without_a_call(engine_stage, some, text):
+    agent, model = engine_stage("Hello.")
     (route,) = talk(agent, text)
     assert (route["skill"], route["why"], route["calls"]) == ("chat", "greeting", 0) and len(model.requests) == 1
 
@@ -57,23 +57,23 @@ def test_s4_1_what_only_begins_as_a_greeting_is_none(text):
     assert not is_greeting(text)
 
 
-def test_s4_2_every_dropped_skill_has_its_reason_before_any_call(stage, skill):
-    skill("fine")
-    skill("inner", internal_only=True)
-    skill("edits", requires_editor=True)
-    skill("sees", requires_image_context=True)
-    skill("says", requires_explicit_keywords=True, keywords=["abracadabra"])
-    skill("lost", engine="research")
-    skill("poor", tools=["nosuch"])
-    skill("locked", requires={"env": ["NO_SUCH_KEY"]})
-    skill("vetoed")
+def test_s4_2_every_dropped_skill_has_its_reason_before_any_call(engine_stage, engine_skill):
+    engine_skill("fine")
+    engine_skill("inner", internal_only=True)
+    engine_skill("edits", requires_editor=True)
+    engine_skill("sees", requires_image_context=True)
+    engine_skill("says", requires_explicit_keywords=True, keywords=["abracadabra"])
+    engine_skill("lost", engine="research")
+    engine_skill("poor", tools=["nosuch"])
+    engine_skill("locked", requires={"env": ["NO_SUCH_KEY"]})
+    engine_skill("vetoed")
 
     class Veto:
         @hookimpl(optionalhook=True)
         def filter_skill(self, skill):
             return "not today" if skill.name == "vetoed" else None
 
-    agent, _ = stage(choice("chat"), "Hello.", plugins=[("veto", Veto())])
+    agent, _ = engine_stage(choice("chat"), "Hello.", plugins=[("veto", Veto())])
     (route,) = talk(agent, "Do something")
     dropped = dict(route["dropped"])
     assert dropped == {
@@ -117,8 +117,10 @@ def test_s4_3_the_gates_over_all_contexts_keep_what_their_rules_say(hosts):
         assert all(found.dropped.values())
 
 
-def test_s4_4_the_question_holds_names_and_descriptions_first_then_the_request_and_no_more(stage, some):
-    agent, model = stage(choice("weather"), "Warm.", choice("mail"), "Sent.", options={"editor": {"type": "article"}})
+def test_s4_4_the_question_holds_names_and_descriptions_first_then_the_request_and_no_more(engine_stage, some):
+    agent, model = engine_stage(
+        choice("weather"), "Warm.", choice("mail"), "Sent.", options={"editor": {"type": "article"}}
+    )
     talk(agent, "How warm is it?", "Send that.")
     first, _, second, _ = model.requests
     assert first.system == second.system, "what stays comes first, so that a provider can cache it"
@@ -139,8 +141,8 @@ def test_s4_4_the_order_of_skills_is_that_of_their_names_whatever_the_candidates
     assert system_prompt(skills) == system_prompt(skills[::-1])
 
 
-def outcome(stage: Any, answer: Any) -> tuple[str, str, int]:
-    agent, _ = stage(answer, "An answer.")
+def outcome(engine_stage: Any, answer: Any) -> tuple[str, str, int]:
+    agent, _ = engine_stage(answer, "An answer.")
     (route,) = talk(agent, "How warm is it?")
     return route["skill"], route["why"], route["calls"]
 
@@ -169,13 +171,13 @@ ANSWERS = [
 
 
 @pytest.mark.parametrize(("answer", "name", "why"), ANSWERS, ids=[f"{n}" for n in range(len(ANSWERS))])
-def test_s4_5_s4_6_whatever_a_model_answers_the_turn_succeeds(stage, some, answer, name, why):
+def test_s4_5_s4_6_whatever_a_model_answers_the_turn_succeeds(engine_stage, some, answer, name, why):
     some("inner", internal_only=True)
-    assert outcome(stage, answer) == (name, why, 1)
+    assert outcome(engine_stage, answer) == (name, why, 1)
 
 
-def test_s4_5_a_model_that_takes_too_long_leaves_the_turn_to_the_agent(stage, some):
-    agent, model = stage(Hang(), "An answer.", settings={"routing.timeout": 0.05})
+def test_s4_5_a_model_that_takes_too_long_leaves_the_turn_to_the_agent(engine_stage, some):
+    agent, model = engine_stage(Hang(), "An answer.", settings={"routing.timeout": 0.05})
     (route,) = talk(agent, "How warm is it?")
     assert (route["skill"], route["why"]) == ("chat", "timeout") and len(model.requests) == 2
 
@@ -192,27 +194,27 @@ def test_s4_5_without_a_model_nobody_is_asked(hosts, some):
     assert (route.skill, route.why, route.calls) == ("chat", "no_key", 0)
 
 
-def test_s4_6_a_confidence_out_of_bounds_is_clamped_and_told(stage, some):
-    agent, _ = stage(choice("weather", 1.7), "Warm.")
+def test_s4_6_a_confidence_out_of_bounds_is_clamped_and_told(engine_stage, some):
+    agent, _ = engine_stage(choice("weather", 1.7), "Warm.")
     (route,) = talk(agent, "How warm is it?")
     assert route["confidence"] == 1.0 and "1.7 counts as 1" in route["reason"]
     assert read('{"skill": "x", "confidence": -1e999}').confidence == 0.0
 
 
-def test_s4_7_without_an_eligible_skill_or_with_one_that_is_pinned_nobody_is_asked(stage, skill, hosts):
-    skill("inner", internal_only=True)
-    agent, model = stage("Hello.")
+def test_s4_7_without_an_eligible_skill_or_with_one_that_is_pinned_nobody_is_asked(engine_stage, engine_skill, hosts):
+    engine_skill("inner", internal_only=True)
+    agent, model = engine_stage("Hello.")
     (route,) = talk(agent, "Do something")
     assert (route["skill"], route["why"], route["calls"]) == ("chat", "no_eligible", 0)
-    skill("weather")
-    agent, model = stage("Warm.", settings={"routing.pin_single": True})
+    engine_skill("weather")
+    agent, model = engine_stage("Warm.", settings={"routing.pin_single": True})
     (route,) = talk(agent, "Do something")
     assert (route["skill"], route["why"], len(model.requests)) == ("weather", "pinned", 1)
 
 
-def test_s4_8_a_request_costs_one_call_compounds_included_and_the_books_say_so(stage, some):
+def test_s4_8_a_request_costs_one_call_compounds_included_and_the_books_say_so(engine_stage, some):
     steps = [{"skill_name": name, "sub_query": "a", "depends_on": []} for name in ("weather", "MAIL")]
-    agent, model = stage(choice("weather", steps=steps), "Warm.")
+    agent, model = engine_stage(choice("weather", steps=steps), "Warm.")
 
     async def main() -> tuple[Any, list[str]]:
         async with agent:
@@ -234,8 +236,10 @@ def test_s4_8_a_request_costs_one_call_compounds_included_and_the_books_say_so(s
         (choice("weather", 0.4), True),
     ],
 )
-def test_s4_9_a_follow_up_stays_with_its_skill_unless_the_other_one_is_sure_or_overrides(stage, some, second, stays):
-    agent, _ = stage(choice("weather"), "Warm.", second, "An answer.")
+def test_s4_9_a_follow_up_stays_with_its_skill_unless_the_other_one_is_sure_or_overrides(
+    engine_stage, some, second, stays
+):
+    agent, _ = engine_stage(choice("weather"), "Warm.", second, "An answer.")
     _, route = talk(agent, "How warm is it?", "And tomorrow?")
     assert (route["skill"] == "weather") == stays
     assert route["why"] == ("continuity" if stays and "recipes" in second else "selected")
@@ -254,18 +258,18 @@ def test_s1_6_discover_ranks_and_never_raises(some, hosts):
     assert {skill.name for skill in host.skills.get_skills_for_engine("automation")} == {"mail", "recipes", "weather"}
 
 
-def test_s1_8_priority_and_the_preference_of_an_editor_order_the_candidates(skill, stage):
-    skill("low", priority=10)
-    skill("high", priority=90)
-    skill("writes", priority=1, editor_preference="prefer")
+def test_s1_8_priority_and_the_preference_of_an_editor_order_the_candidates(engine_skill, engine_stage):
+    engine_skill("low", priority=10)
+    engine_skill("high", priority=90)
+    engine_skill("writes", priority=1, editor_preference="prefer")
     for options, order in (({}, ["high", "low", "writes"]), ({"editor": {"type": "x"}}, ["writes", "high", "low"])):
-        agent, _ = stage(choice("chat"), "Hello.", options=options)
+        agent, _ = engine_stage(choice("chat"), "Hello.", options=options)
         (route,) = talk(agent, "What now?")
         assert [one["name"] for one in route["candidates"]] == order
 
 
-def test_s6_5_a_former_name_means_its_successor_and_is_said_once(stage, some, skill, hosts):
-    agent, _ = stage(choice("forecasts"), "A.", choice("forecasts"), "B.")
+def test_s6_5_a_former_name_means_its_successor_and_is_said_once(engine_stage, some, engine_skill, hosts):
+    agent, _ = engine_stage(choice("forecasts"), "A.", choice("forecasts"), "B.")
     host = agent.host
     new = host.skills.get("weather")
     host.skills.unregister("weather")
@@ -276,8 +280,70 @@ def test_s6_5_a_former_name_means_its_successor_and_is_said_once(stage, some, sk
     assert told == ["the skill 'forecasts' is called 'weather' now"]
 
 
-def test_images_and_editor_open_the_gates_of_a_routed_turn(stage, skill):
-    skill("sees", requires_image_context=True)
-    agent, model = stage(choice("sees"), "A cat.")
+def test_s6_5_doctor_lists_who_calls_a_skill_by_its_former_name(skillkit_cli, skillkit_home):
+    folder = skillkit_home.config_dir / "skills"
+    for place, name, body in (
+        ("forecasts", "weather", "Tell it."), ("trip", "trip", "First call /forecasts, then pack."),
+        ("talk", "talk", "Of forecasts in general."), ("new", "new", "Call /weather."),
+    ):  # fmt: skip
+        (folder / place).mkdir(parents=True)
+        (folder / place / "SKILL.md").write_text(f"---\nname: {name}\ndescription: Does {name}.\n---\n{body}\n")
+    done = skillkit_cli("doctor", "--json")
+    (row,) = [row for row in done.json["checks"] if row["check"] == "configuration"]
+    assert not row["ok"] and row["message"].count("calls 'forecasts', which is 'weather' now") == 1
+    assert "trip (" in row["message"]
+    (folder / "trip" / "SKILL.md").write_text("---\nname: trip\ndescription: Does.\n---\nFirst call /weather.\n")
+    assert all("forecasts" not in row["message"] for row in skillkit_cli("doctor", "--json").json["checks"])
+
+
+def test_s6_5_a_name_with_its_namespace_is_no_former_one(engine_stage, some):
+    agent, _ = engine_stage(choice("acme:weather"), "A.")
+    skill = agent.host.skills.get("weather")
+    agent.host.skills.unregister("weather")
+    agent.host.skills.register("weather", replace(skill, aliases=("acme:weather",)), skill.source)
+    (route,) = talk(agent, "How warm?")
+    assert route["skill"] == "weather" and not [p for p in agent.host.problems if "acme:weather" in p.message]
+
+
+def test_images_and_editor_open_the_gates_of_a_routed_turn(engine_stage, engine_skill):
+    engine_skill("sees", requires_image_context=True)
+    agent, model = engine_stage(choice("sees"), "A cat.")
     (route,) = talk(agent, "What is this?", images=[ImageBlock(data="aGk=")])
     assert route["skill"] == "sees" and "Attached images: 1" in model.requests[0].messages[0].text
+
+
+def test_of_a_long_request_the_model_that_chooses_sees_begin_and_end_and_the_skill_all(engine_stage, some):
+    pasted = "Is this a forecast?\n" + "x" * 50_000 + "\nSay yes or no."
+    agent, model = engine_stage(choice("weather"), "Yes.")
+    (route,) = talk(agent, pasted)
+    question = model.requests[0].messages[0].text
+    assert route["skill"] == "weather" and len(question) < 5_000
+    assert "Is this a forecast?" in question and "Say yes or no." in question and "are left out here" in question
+    assert model.requests[1].messages[-1].text == pasted
+
+
+@pytest.mark.parametrize(
+    "editor",
+    [
+        "a text",
+        {},
+        {"type": 5},
+        {"type": "x", "content": None},
+        {"type": "x", "selection": [1]},
+        {"type": "x", "odd": 1},
+    ],
+    ids=str,
+)
+def test_what_is_no_document_of_an_editor_is_told_and_costs_only_the_editor(engine_stage, some, engine_skill, editor):
+    engine_skill("edits", requires_editor=True)
+    agent, _ = engine_stage(choice("weather"), "Warm.", options={"editor": editor})
+    (route,) = talk(agent, "How warm is it?")
+    assert route["skill"] == "weather" and route["dropped"]["edits"] == "requires_editor"
+    assert len([p for p in agent.host.problems if "is no document of an editor" in p.message]) == 1
+
+
+def test_s1_2_a_preference_that_is_none_is_told_and_its_skill_takes_no_request(engine_stage, some, engine_skill):
+    engine_skill("odd", editor_preference="must")
+    agent, _ = engine_stage(choice("odd"), "I answer.")
+    (route,) = talk(agent, "Do the odd thing")
+    assert route["skill"] == "chat" and route["dropped"]["odd"].startswith("skill_problem:editor-preference")

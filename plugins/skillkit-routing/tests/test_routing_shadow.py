@@ -47,14 +47,14 @@ def talk(agent: Any, *texts: str) -> list[Any]:
 
 
 @pytest.fixture
-def two(skill):
-    skill("weather", "Forecasts.")
-    skill("mail", "Mail.")
+def two(engine_skill):
+    engine_skill("weather", "Forecasts.")
+    engine_skill("mail", "Mail.")
 
 
-def test_s6_1_a_router_in_the_shadow_decides_nothing_and_each_request_is_a_record(stage, two):
+def test_s6_1_a_router_in_the_shadow_decides_nothing_and_each_request_is_a_record(engine_stage, two):
     other = Other("mail")
-    agent, _ = stage(
+    agent, _ = engine_stage(
         choice("weather"),
         "Warm.",
         choice("mail"),
@@ -70,11 +70,13 @@ def test_s6_1_a_router_in_the_shadow_decides_nothing_and_each_request_is_a_recor
     assert len(first["query"]) == 16 and "warm" not in log_of(agent.host).read_text()
 
 
-def test_s6_2_the_shadow_is_asked_after_the_answer_and_its_failure_is_the_doctors_alone(stage, two):
+def test_s6_2_the_shadow_is_asked_after_the_answer_and_its_failure_is_the_doctors_alone(engine_stage, two):
     seen: list[str] = []
     other = Other(None)
     original = other.select_skill
-    agent, _ = stage(choice("weather"), "Warm.", plugins=[("other", other)], settings={"routing.shadow": "other"})
+    agent, _ = engine_stage(
+        choice("weather"), "Warm.", plugins=[("other", other)], settings={"routing.shadow": "other"}
+    )
     agent.events.observe(lambda event: seen.append(f"{event.type} {other.asked}"), ["agent_end"])
     (route,) = talk(agent, "How warm is it?")
     assert route["skill"] == "weather" and seen == ["agent_end 0"] and other.asked == 1 and original is not None
@@ -82,8 +84,8 @@ def test_s6_2_the_shadow_is_asked_after_the_answer_and_its_failure_is_the_doctor
     assert lines(agent.host)[0]["shadow"]["skill"] == "chat"
 
 
-def test_with_the_mode_shadow_the_agent_answers_everything_and_the_skills_are_in_the_shadow(stage, two):
-    agent, model = stage("I answer.", choice("weather"), settings={"engines.mode": "shadow"})
+def test_with_the_mode_shadow_the_agent_answers_everything_and_the_skills_are_in_the_shadow(engine_stage, two):
+    agent, model = engine_stage("I answer.", choice("weather"), settings={"engines.mode": "shadow"})
     assert talk(agent, "How warm is it?") == []
     (line,) = lines(agent.host)
 
@@ -93,8 +95,8 @@ def test_with_the_mode_shadow_the_agent_answers_everything_and_the_skills_are_in
     assert "activate_skill" in [tool.name for tool in model.requests[0].tools] and model.requests[1].tools == ()
 
 
-def test_s6_4_a_router_is_replaced_by_installing_one_and_comes_back_when_it_goes(stage, two):
-    agent, _ = stage("Sent.", choice("weather"), "Warm.")
+def test_s6_4_a_router_is_replaced_by_installing_one_and_comes_back_when_it_goes(engine_stage, two):
+    agent, _ = engine_stage("Sent.", choice("weather"), "Warm.")
     host = agent.host
     host.add_plugin(Other("mail"), "other")
 

@@ -70,7 +70,7 @@ def test_a_key_of_the_format_at_the_top_level_is_a_warning_with_the_line_that_fi
 
 
 def test_what_plugins_say_of_a_skill_is_part_of_the_check_and_one_that_fails_is_named(make_host, skill):
-    from skillkit_skill_tools.checking import _of_plugins
+    from skillkit_skill_tools.checking import problems_of_plugins
 
     from skillkit_core import SkillProblem
 
@@ -85,5 +85,21 @@ def test_what_plugins_say_of_a_skill_is_part_of_the_check_and_one_that_fails_is_
             raise ValueError("no answer")
 
     host = make_host(("skills", skillkit_skills.plugin), ("says", Says()), ("breaks", Breaks()))
-    assert [(p.code, p.severity) for p in _of_plugins(skill(PACKS), host)] == [("unknown-subgraph", "error")]
+    assert [(p.code, p.severity) for p in problems_of_plugins(skill(PACKS), host)] == [("unknown-subgraph", "error")]
     assert "ValueError: no answer" in str(host.problems)
+
+
+def test_no_skill_is_made_of_a_name_that_has_a_meaning_of_its_own_for_a_plugin(make_host, tmp_path):
+    from skillkit_skill_tools.new import check_reserved
+
+    from skillkit_core import SkillProblem, UsageError, hookimpl
+
+    class Reserves:
+        @hookimpl(optionalhook=True)
+        def check_skill(self, skill):
+            return [SkillProblem("reserved-name", "chat is taken", "warning", None)] if skill.name == "chat" else ()
+
+    host = make_host(("skills", skillkit_skills.plugin), ("reserves", Reserves()))
+    check_reserved("chatty", host)
+    with pytest.raises(UsageError, match="'chat' is no name for a skill here"):
+        check_reserved("chat", host)

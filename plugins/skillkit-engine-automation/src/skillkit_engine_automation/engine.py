@@ -84,9 +84,9 @@ class AutomationEngine:
 
 async def _formed(task: Task, answered: Answered) -> TaskResult:
     """Return the result of a task: what its fragments make of the answer, or why there is none."""
+    status, reason = answered.ended()
     if answered.stopped == "loop":
-        reason = f"loop: the same call failed twice in a row: {answered.failed}"
-        return TaskResult("failed", reason=reason, denied=answered.denied)
+        return TaskResult(status, reason=reason, denied=answered.denied)
     if (why := rejection(answered.text)) is not None:
         return TaskResult("rejected", reason=f"rejected: {why}", denied=answered.denied)
     given = {"query": task.query, "text": answered.text}
@@ -95,22 +95,9 @@ async def _formed(task: Task, answered: Answered) -> TaskResult:
     data: dict[str, Any] = {name: value for name, value in values.items() if name not in given}
     if answered.stopped:
         data["stopped"] = answered.stopped
-    status, reason = _status(answered, failed)
+    if failed and status == "completed":
+        status, reason = "partial", f"fragments: {', '.join(failed)} failed"
     return TaskResult(status, text=text, data=data, reason=reason, denied=answered.denied)
-
-
-def _status(answered: Answered, failed: Sequence[str]) -> Any:
-    """Return status and reason: words about a refused call are no answer to the request."""
-    if answered.denied:
-        names = ", ".join(answered.denied)
-        return ("partial" if answered.used else "failed"), f"denied: {names}"
-    if answered.stopped:
-        return "partial", f"{answered.stopped}: the rounds of tool calls were used up"
-    if failed:
-        return "partial", f"fragments: {', '.join(failed)} failed"
-    if not answered.text.strip():
-        return "failed", "empty: the model answered nothing"
-    return "completed", ""
 
 
 def rejection(text: str) -> str | None:

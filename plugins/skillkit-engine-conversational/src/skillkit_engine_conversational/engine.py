@@ -80,16 +80,9 @@ class ConversationalEngine:
         async with node(task, "check_handoff"):
             if (found := handoff(answered.text, [skill.name for skill in others])) is not None:
                 return TaskResult("rejected", reason=f"handoff: {found[1]}", data={"handoff": found[0]})
-        if answered.stopped == "loop":
-            return TaskResult("failed", reason=f"loop: the same call failed twice in a row: {answered.failed}")
-        if answered.denied:
-            reason = f"denied: {', '.join(answered.denied)}"
-            return TaskResult(
-                "partial" if answered.used else "failed", text=answered.text, reason=reason, denied=answered.denied
-            )
-        if answered.stopped:
-            return TaskResult("partial", text=answered.text, reason=f"{answered.stopped}: the rounds were used up")
-        return TaskResult("completed", text=answered.text)
+        status, reason = answered.ended()
+        text = "" if answered.stopped == "loop" else answered.text
+        return TaskResult(status, text=text, reason=reason, denied=answered.denied)
 
     def _others(self, task: Task) -> Sequence[Skill]:
         """Return the skills of other engines that may take the request."""

@@ -32,7 +32,10 @@ def locate(cwd: Path, path: str) -> Path:
     Raises:
         ToolError: it is outside, or no regular file.
     """
-    root, found = cwd.resolve(), (cwd / path).resolve()
+    try:
+        root, found = cwd.resolve(), (cwd / path).resolve()
+    except (OSError, ValueError, RuntimeError) as error:  # a null byte, a lone surrogate, a circle of links
+        raise ToolError(f"{path!a} is no path: {error}") from None
     if not found.is_relative_to(root):
         raise ToolError(f"{path} is outside of the workspace {root}")
     if not found.is_file():

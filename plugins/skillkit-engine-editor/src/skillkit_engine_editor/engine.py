@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from skillkit_engines import (
+    Answered,
     EditorContext,
     Notebook,
     Task,
@@ -15,6 +16,8 @@ from skillkit_engines import (
     compose,
     context_part,
     converse,
+    earlier_notes,
+    keep_note,
     load_context,
     messages_of,
     node,
@@ -115,12 +118,12 @@ class EditorEngine:
                 messages = messages_of(task, run, document, await load_context(task))
             async with node(task, "route_execution"):
                 attempt = _Attempt(self, task, run, system, messages)
-                proposal, valid, problems = await attempt.best(settings_of(self._host).max_tool_rounds)
+                proposal, problems = await attempt.best(settings_of(self._host).max_tool_rounds)
             if proposal.rejected is not None:
-                return TaskResult("rejected", reason=f"rejected: {proposal.rejected}")
-            kept = await _keep(run, task, editor, proposal, valid, problems)
+                return TaskResult("rejected", reason=f"rejected: {proposal.rejected}", denied=tuple(attempt.denied))
+            kept = await _keep(run, task, editor, proposal, problems, attempt.ended(proposal))
         async with node(task, "resolve_operations"):
-            result = await _resolved(task, run, editor, kept)
+            result = _told(await _resolved(task, run, editor, kept), kept)
         async with node(task, "format_response"):
             return result
 
@@ -135,9 +138,17 @@ class _Attempt:
         self._engine, self._task, self._run = engine, task, run
         self._system, self._messages, self._editor = system, list(messages), task.editor
         self._book = Notebook(run, task.id)
+        self._stopped = self._failed = ""
+        self.used: dict[str, None] = {}
+        self.denied: dict[str, None] = {}
 
-    async def best(self, rounds: int) -> tuple[Proposal, bool, str]:
-        """Return the proposal, whether it is clear and valid, and what is wrong with it."""
+    def ended(self, proposal: Proposal) -> Answered:
+        """Return how the rounds of all attempts ended."""
+        text = proposal.message or ("edits" if proposal.operations else "")
+        return Answered(text, self._stopped, tuple(self.used), tuple(self.denied), self._failed)
+
+    async def best(self, rounds: int) -> tuple[Proposal, str]:
+        """Return the proposal, and what is wrong with it; empty: it is clear and valid."""
         for revision in range(MAX_REVISIONS + 1):
             answered = await converse(
                 self._run,
@@ -149,10 +160,13 @@ class _Attempt:
                 max_rounds=rounds,
                 role=self._task.role,
             )
-            proposal = proposal_of(answered.text)
+            self.used |= dict.fromkeys(answered.used)
+            self.denied |= dict.fromkeys(answered.denied)
+            self._stopped, self._failed = answered.stopped, answered.failed
+            proposal = proposal_of("" if answered.stopped == "loop" else answered.text)
             problems = "" if proposal.rejected is not None else await self._problems(proposal)
             if not problems or revision == MAX_REVISIONS:
-                return proposal, not problems, problems
+                return proposal, problems
             again = f"Your answer was:\n{answered.text}\n\nIt was not applied. {problems}\nAnswer again, in full."
             self._messages.append(UserMessage(content=blocks_of(again)))
         raise AssertionError("the last revision returns")
@@ -202,7 +216,7 @@ def proposal_of(text: str) -> Proposal:
 
 
 async def _keep(
-    run: DrivenRun, task: Task, editor: EditorContext, proposal: Proposal, valid: bool, problems: str
+    run: DrivenRun, task: Task, editor: EditorContext, proposal: Proposal, problems: str, answered: Answered
 ) -> Mapping[str, Any]:
     """Write the proposal down before a person is asked: a resumed run makes exactly this call again."""
     kept = {
@@ -211,16 +225,29 @@ async def _keep(
         "pre_hash": editor.revision,
         "message": proposal.message,
         "operations": [thaw(one) for one in proposal.operations],
-        "valid": valid,
+        "valid": not problems,
         "problems": problems[:2_000],
+        "ended": list(answered.ended()),
+        "denied": list(answered.denied),
     }
-    await run.agent.session.note(PROPOSAL, kept, sync=True)
+    await keep_note(run.agent, PROPOSAL, kept)
     return kept
 
 
 def _kept(run: DrivenRun, task: Task) -> Mapping[str, Any] | None:
-    notes = run.agent.session.notes(PROPOSAL) if run.resumed else ()
-    return next((note.data for note in reversed(notes) if note.data.get("task") == task.id), None)
+    found = earlier_notes(run, PROPOSAL, task.id)
+    return found[-1] if found else None
+
+
+def _told(result: TaskResult, kept: Mapping[str, Any]) -> TaskResult:
+    """Return a result with what the rounds before it could not do."""
+    status, reason = kept["ended"]
+    denied = tuple(dict.fromkeys((*kept["denied"], *result.denied)))
+    if result.status != "completed" or status == "completed":
+        return replace(result, denied=denied)
+    if kept["operations"]:
+        status = "partial"
+    return replace(result, status=status, reason=reason, denied=denied)
 
 
 async def _resolved(task: Task, run: DrivenRun, editor: EditorContext, kept: Mapping[str, Any]) -> TaskResult:

@@ -14,6 +14,7 @@ Status = Literal["applied", "conflict", "rejected", "overlap"]
 OPERATIONS = ("insert_after_heading", "replace_range", "delete_range")
 NEAR = 3  # candidates of an operation that is not clear
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?[ \t]*\Z", re.S)
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _CLOSING = re.compile(r"(?:\A|[ \t]+)#+\Z")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)\Z", re.S)
 
@@ -26,7 +27,8 @@ class Edited:
         status: ``conflict``: the text is not the one that the operations are about; ``rejected``: at least one of them was;
             ``overlap``: two of them touch the same characters.
         document: the new text; where the status is not ``applied``, the text as it was.
-        operations: for each operation ``ok``, ``not_found``, ``ambiguous``, ``empty`` or ``unknown_operation``.
+        operations: for each operation ``ok``, ``not_found``, ``ambiguous``, ``empty`` (a text that it needs is missing, or is
+            none that a file can hold) or ``unknown_operation``.
         candidates: for each operation that is not clear what it may mean, one line each.
         undo: the text before.
     """
@@ -54,7 +56,7 @@ class _Found(NamedTuple):
 
 def revision_of(document: str) -> str:
     """Return the SHA-256 of the UTF-8 bytes of a text, in hexadecimal."""
-    return sha256(document.encode()).hexdigest()
+    return sha256(document.encode(errors="surrogatepass")).hexdigest()
 
 
 def edit(document: str, operations: Sequence[Mapping[str, Any]], pre_hash: str | None = None) -> Edited:
@@ -107,25 +109,36 @@ def _fitted(text: str, end: str) -> str:
     return re.sub(r"(?<!\r)\n", "\r\n", text) if end == "\r\n" else text
 
 
-def _place(document: str, operation: Mapping[str, Any], end: str) -> _Found:
-    """Return where an operation works."""
-    kind, text = operation.get("op"), operation.get("text")
-    new = _fitted(text if isinstance(text, str) else "", end)
-    if kind == "insert_after_heading":
-        return _after_heading(document, str(operation.get("heading") or ""), new, end)
+def _place(document: str, operation: Any, end: str) -> _Found:
+    """Return where an operation works. A model may have left out anything; what it left out is not guessed."""
+    kind = operation.get("op") if isinstance(operation, Mapping) else None
     if kind not in OPERATIONS:
         return _Found("unknown_operation")
-    original = operation.get("original_text")
-    if not isinstance(original, str) or not original:
+    new = "" if kind == "delete_range" else _text(operation, "text", end)
+    named = _text(operation, "heading" if kind == "insert_after_heading" else "original_text", end)
+    if new is None or not named:
         return _Found("empty")
-    original = _fitted(original, end)
+    if kind == "insert_after_heading":
+        return _after_heading(document, named, new, end)
+    return _at(document, named, new)
+
+
+def _text(operation: Mapping[str, Any], name: str, end: str) -> str | None:
+    """Return a text of an operation; ``None``: there is none, or none that UTF-8 can hold."""
+    text = operation.get(name)
+    if not isinstance(text, str) or _SURROGATE.search(text):
+        return None
+    return _fitted(text, end)
+
+
+def _at(document: str, original: str, new: str) -> _Found:
     places = list(_occurrences(document, original))
     if not places:
         return _Found("not_found", candidates=_similar(document, original))
     if len(places) > 1:
         lines = tuple(_line_at(document, place) for place in places[:NEAR])
         return _Found("ambiguous", candidates=lines)
-    return _Found("ok", _Span(places[0], places[0] + len(original), new if kind == "replace_range" else ""))
+    return _Found("ok", _Span(places[0], places[0] + len(original), new))
 
 
 def _occurrences(document: str, text: str) -> Iterator[int]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         gate_request as gate_request,
         gated_now as gated_now,
     )
+    from .keeping import earlier_notes as earlier_notes, keep_note as keep_note
     from .notes import ROUTE as ROUTE
     from .registries import catalog_of as catalog_of, engine_of as engine_of
     from .rounds import Answered as Answered, Notebook as Notebook, converse as converse
@@ -63,6 +64,7 @@ _WHERE = {
     "driver": ("TASK", "do_task"),
     "explaining": ("route_rows",),
     "gate": ("Gated", "filter_eligible", "gate_request", "gated_now"),
+    "keeping": ("earlier_notes", "keep_note"),
     "notes": ("ROUTE",),
     "events": (
         "BeforeTaskEvent", "BeforeTaskResult", "RouteSelectedEvent", "TaskEndEvent", "TaskNodeEvent", "TaskStartEvent",
@@ -82,8 +84,8 @@ __all__ = [
     "CHAT", "ROUTE", "TASK", "Answered", "BeforeTaskEvent", "BeforeTaskResult", "EditorContext", "Engine", "Fragment", "Gated",
     "Notebook", "Route", "RouteRequest", "RouteSelectedEvent", "SkillCandidate", "Task", "TaskEndEvent", "TaskNodeEvent",
     "TaskResult", "TaskStartEvent", "ToolPack", "catalog_of", "choose", "compose", "context_part", "converse", "discover",
-    "do_task", "editor_of", "engine_of", "filter_eligible", "gate_request", "gated_for",
-    "gated_now", "last_route", "load_context", "messages_of", "node",
+    "do_task", "earlier_notes", "editor_of", "engine_of", "filter_eligible", "gate_request", "gated_for",
+    "gated_now", "keep_note", "last_route", "load_context", "messages_of", "node",
     "rank", "route_rows", "run_below", "run_fragments", "settings_of", "task_tools", "tool_names",
 ]  # fmt: skip
 

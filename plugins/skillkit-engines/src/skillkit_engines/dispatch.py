@@ -9,7 +9,8 @@ from weakref import WeakKeyDictionary, ref
 
 from skillkit_skills import skills_of
 
-from skillkit_core import BeforeAgentStartResult, TurnStartResult
+from skillkit_core import BeforeAgentStartResult, TurnStartResult, UsageError
+from skillkit_core.errors import in_words
 from skillkit_core.messages import ImageBlock, UserMessage
 from skillkit_core.skills import EngineType
 
@@ -21,7 +22,7 @@ from .notes import active_skill, input_entry, kept_route
 from .pins import called_skill, pin_of
 from .registries import engine_of, is_routed
 from .settings import settings_of, shadow_of
-from .types import CHAT, EditorContext, Route, RouteRequest
+from .types import CHAT, Caller, EditorContext, Route, RouteRequest
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, HandlerContext
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Dispatcher", "editor_of", "has_routed_skills", "last_route"]
 
+PERSON = "person"  # chose the skill by its name
 HISTORY = 3  # words of the person before that a router may read
 HISTORY_CHARS = 300
 _dispatchers: WeakKeyDictionary[AgentRunner, Dispatcher] = WeakKeyDictionary()
@@ -42,11 +44,21 @@ def has_routed_skills(agent: AgentRunner) -> bool:
 
 
 def editor_of(agent: AgentRunner) -> EditorContext | None:
-    """Return what is open in the editor: ``AgentConfig.options["editor"]``, an :class:`EditorContext` or its fields."""
+    """Return what is open in the editor: ``AgentConfig.options["editor"]``, an :class:`EditorContext` or its fields.
+
+    What is neither is told of once, and counts as no editor.
+    """
     given = agent.config.options.get("editor")
     if given is None or isinstance(given, EditorContext):
         return given
-    return EditorContext(**dict(given))
+    try:
+        return EditorContext(**dict(given))
+    except (TypeError, ValueError, UsageError) as error:
+        kept = agent.state("engines")
+        if kept.get("no_editor") is not given:
+            kept["no_editor"] = given
+            agent.host.note("engines", f"options['editor'] is no document of an editor: {in_words(error)}")
+        return None
 
 
 def last_route(agent: AgentRunner) -> tuple[RouteRequest, Route | None] | None:
@@ -110,7 +122,7 @@ class Dispatcher:
             self.request = request
             return None
         entry = input_entry(agent, event.prompt)
-        route = kept_route(agent, entry) if event.resumed else None
+        route = self.kept(entry, request) if event.resumed else None
         fresh = route is None
         if route is None:
             route = self.named(called_skill(event.prompt)[0], request) or await self.chosen(request)
@@ -144,6 +156,15 @@ class Dispatcher:
             ask=ctx.complete if ctx is not None else None,
         )
 
+    def kept(self, entry: str | None, request: RouteRequest) -> Route | None:
+        """Return the route that the input had before the run was resumed; ``None``: none, or its skill may not take it now."""
+        route = kept_route(self.agent, entry)
+        if route is None or route.skill == CHAT:
+            return route
+        caller: Caller = "user" if route.by == PERSON else request.caller
+        gated = gated_now(self.agent, replace(request, caller=caller))
+        return route if any(skill.name == route.skill for skill in gated.eligible) else None
+
     def named(self, called: str, request: RouteRequest) -> Route | None:
         """Return the route that a person has named, by ``/NAME`` or a pin; ``None``: nobody has, or the skill may not take it."""
         name = called or pin_of(self.agent)
@@ -151,10 +172,10 @@ class Dispatcher:
             return None
         reason = f"/{name}" if called else f"/route {name}"
         if name == CHAT:
-            return Route(CHAT, by="person", why="pinned", reason=reason)
+            return Route(CHAT, by=PERSON, why="pinned", reason=reason)
         gated = gated_now(self.agent, replace(request, caller="user"))
         if any(skill.name == name for skill in gated.eligible):
-            return Route(name, by="person", why="pinned", reason=reason, dropped=gated.dropped)
+            return Route(name, by=PERSON, why="pinned", reason=reason, dropped=gated.dropped)
         if not called:
             self.agent.host.note("engines", f"/route {name}: {gated.dropped.get(name, 'there is no such skill')}")
         return None

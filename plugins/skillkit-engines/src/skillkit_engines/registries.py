@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core.errors import in_words
 from skillkit_core.skills import Skill, SkillProblem
 
+from .types import CHAT
+
 if TYPE_CHECKING:
     from skillkit_core import Host
 
@@ -54,11 +56,20 @@ class Catalog:
         return found[1]
 
     def problems(self, skill: Skill) -> Sequence[SkillProblem]:
-        """Return what is wrong with a skill that names an engine which is there; an engine that fails is a problem, too."""
+        """Return what is wrong with a skill that names an engine which is there; an engine that fails is a problem, too.
+
+        A skill called ``chat``, whatever its engine, is none that does any work: a request that goes there goes to the agent.
+        """
+        where = str(skill.path / "SKILL.md") if skill.path is not None else None
+        if skill.name.casefold() == CHAT:
+            text = "'chat' means that the agent itself answers, so a skill of that name never does: rename it"
+            return (SkillProblem("reserved-name", text, "warning", where),)
         if skill.engine not in self.engines:
             return ()
-        where = str(skill.path / "SKILL.md") if skill.path is not None else None
         found = []
+        if any(problem.code == "invalid-value:editor_preference" for problem in skill.problems):
+            text = "editor_preference is none, prefer or require: with another value the skill takes no request"
+            found.append(SkillProblem("editor-preference", text, "error", where))
         if skill.context_loader and skill.context_loader not in self.loaders:
             text = f"no plugin here brings the context loader {skill.context_loader!r}"
             found.append(SkillProblem("unknown-context-loader", text, "error", where))

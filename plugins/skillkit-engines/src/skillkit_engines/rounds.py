@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from skillkit_core.errors import UsageError
 from skillkit_core.frozen import thaw
 from skillkit_core.messages import (
     AgentMessage,
@@ -23,6 +22,8 @@ from skillkit_core.messages import (
     message_to_dict,
 )
 
+from .keeping import earlier_notes, keep_note
+from .types import Status
 from .work import input_of
 
 if TYPE_CHECKING:
@@ -37,15 +38,11 @@ REFUSED = (Outcome.denied, Outcome.blocked, Outcome.skipped)
 
 
 class Notebook:
-    """Asks a model, and keeps its answers in notes, so that a run that is resumed does not ask again.
-
-    An answer that is too long for a note (64 KiB) is not kept.
-    """
+    """Asks a model, and keeps its answers in notes, so that a run that is resumed does not ask again."""
 
     def __init__(self, run: DrivenRun, task: str) -> None:
         self._run, self._task = run, task
-        notes = run.agent.session.notes(ANSWER) if run.resumed else ()
-        self._kept = deque(note.data["message"] for note in notes if note.data.get("task") == task)
+        self._kept = deque(data["message"] for data in earlier_notes(run, ANSWER, task))
 
     @property
     def replays(self) -> bool:
@@ -55,15 +52,11 @@ class Notebook:
     async def ask(self, messages: Sequence[AgentMessage], **asked: Any) -> AssistantMessage:
         """Return the answer of :meth:`DrivenRun.ask`, or the one that is kept."""
         if self._kept:
-            kept = message_from_dict(thaw(self._kept.popleft()))
+            kept = message_from_dict(self._kept.popleft())
             assert isinstance(kept, AssistantMessage)
             return kept
         answer = await self._run.ask(messages, **asked)
-        try:
-            data = message_to_dict(answer)
-            await self._run.agent.session.note(ANSWER, {"task": self._task, "message": data}, sync=True)
-        except UsageError:
-            pass  # it is too long: a resumed run asks once more
+        await keep_note(self._run.agent, ANSWER, {"task": self._task, "message": message_to_dict(answer)})
         return answer
 
 
@@ -85,6 +78,16 @@ class Answered:
     used: tuple[str, ...] = ()
     denied: tuple[str, ...] = ()
     failed: str = ""
+
+    def ended(self) -> tuple[Status, str]:
+        """Return the status of a task that ended so, and the reason: words about a refused call are no answer to a request."""
+        if self.stopped == "loop":
+            return "failed", f"loop: the same call failed twice in a row: {self.failed}"
+        if self.denied:
+            return ("partial" if self.used else "failed"), f"denied: {', '.join(self.denied)}"
+        if self.stopped:
+            return "partial", f"{self.stopped}: the rounds of tool calls were used up"
+        return ("completed", "") if self.text.strip() else ("failed", "empty: the model answered nothing")
 
 
 async def converse(

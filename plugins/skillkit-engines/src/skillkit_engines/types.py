@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+from skillkit_core.errors import UsageError
 from skillkit_core.frozen import EMPTY, freeze
 from skillkit_core.models import TokenUsage
 from skillkit_core.skills import Skill, SkillProblem
@@ -39,6 +40,9 @@ class EditorContext:
         selection: offsets of the first selected character and of the one behind the last; ``None``: nothing is selected.
         content: the whole text.
         revision: SHA-256 of the UTF-8 bytes of ``content``, in hexadecimal; made of ``content`` where it is empty.
+
+    Raises:
+        UsageError: a value is none of its field.
     """
 
     type: str
@@ -50,11 +54,26 @@ class EditorContext:
     revision: str = ""
 
     def __post_init__(self) -> None:
+        if wrong := _wrong(self):
+            raise UsageError(f"no document of an editor: {', '.join(wrong)} cannot be used", hint="see EditorContext")
         object.__setattr__(self, "front_matter", freeze(self.front_matter))
         if self.selection is not None:
             object.__setattr__(self, "selection", tuple(self.selection))
         if not self.revision:
-            object.__setattr__(self, "revision", sha256(self.content.encode()).hexdigest())
+            object.__setattr__(self, "revision", sha256(self.content.encode(errors="surrogatepass")).hexdigest())
+
+
+def _wrong(given: Any) -> list[str]:
+    """Return the names of the fields of an editor's document whose values are of another type."""
+    wrong = [name for name in ("type", "file", "content", "revision") if not isinstance(getattr(given, name), str)]
+    if not isinstance(given.front_matter, Mapping):
+        wrong.append("front_matter")
+    if not isinstance(given.cursor, int):
+        wrong.append("cursor")
+    span = given.selection
+    if span is not None and not (isinstance(span, Sequence) and [type(place) for place in span] == [int, int]):
+        wrong.append("selection")
+    return wrong
 
 
 class SkillCandidate(NamedTuple):

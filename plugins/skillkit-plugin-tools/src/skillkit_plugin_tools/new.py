@@ -20,7 +20,7 @@ import click
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["KINDS", "make", "new"]
+__all__ = ["FAMILIES", "KINDS", "make", "new"]
 
 TEMPLATES = Path(__file__).parent / "templates"
 KINDS = {
@@ -35,6 +35,7 @@ KINDS = {
     "front-end": "how a person works with an agent",
     "family": "hooks and items that other plugins bring",
 }
+FAMILIES = {"engines": "an engine, which does the work of skills"}
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
 PACKAGE = re.compile(r"[A-Za-z][A-Za-z0-9]*([-_.][A-Za-z0-9]+)*\Z")
 _TOKENS = re.compile(r"skillkit-acme|skillkit_acme|Acme|ACME|(?<=_)acme|acme(?=_)|acme|YEAR")
@@ -48,18 +49,27 @@ def _kinds() -> str:
 @click.command(help=f"Make the package of a plugin called NAME, in a new folder.\n\nThe kinds are\n\n{_kinds()}")
 @click.argument("name")
 @click.option("--kind", required=True, type=click.Choice(list(KINDS)), metavar="KIND", help="What the plugin brings.")
+@click.option(
+    "--of",
+    "family",
+    type=click.Choice(list(FAMILIES)),
+    help="family: bring an item of this one, no hooks of your own.",
+)
 @click.option("--package", metavar="NAME", help="Name of the package.  [default: skillkit-NAME]")
 @click.pass_obj
-def new(state: Any, name: str, kind: str, package: str | None) -> None:
+def new(state: Any, name: str, kind: str, family: str | None, package: str | None) -> None:
     """Make the package of a plugin."""
     from skillkit_core.cli.output import echo, style
+    from skillkit_core.errors import UsageError
 
     name = name.removeprefix("skillkit-")
     package = package or f"skillkit-{name}"
     _check_names(state.host, name, package, kind)
-    folder = make(Path(package), kind, name=name, package=package)
+    if family is not None and kind != "family":
+        raise UsageError(f"--of {family} is for --kind family, not for {kind}")
+    folder = make(Path(package), f"family-{family}" if family else kind, name=name, package=package)
     files = sum(1 for _ in _files(folder))
-    echo(f"{style('✓', fg='green')} {folder}: {files} files, {KINDS[kind]}.")
+    echo(f"{style('✓', fg='green')} {folder}: {files} files, {FAMILIES[family] if family else KINDS[kind]}.")
     steps = [f"cd {folder}", "uv run pytest"]
     steps += ["uv run skillkit skills dev src" if kind == "skills" else "uv run skillkit dev"]
     says = {
@@ -95,7 +105,7 @@ def make(folder: Path, kind: str, *, name: str, package: str) -> Path:
 
     Args:
         folder: the new folder.
-        kind: one of :data:`KINDS`.
+        kind: one of :data:`KINDS`, or ``family-`` and one of :data:`FAMILIES`.
         name: name of the plugin, its entry point.
         package: name of the distribution.
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pydantic import BaseModel, ConfigDict, Field
 
+from skillkit_core.errors import ConfigError
+
 from .settings import DEFAULTS
+
+if TYPE_CHECKING:
+    from skillkit_core import Host
 
 __all__ = ["RoutingConfig"]
 
@@ -42,3 +49,17 @@ class RoutingConfig(BaseModel):
     shadow: str | None = Field(
         None, description="A plugin that chooses, too, after the answer, and only for skillkit routing compare."
     )
+
+    @staticmethod
+    def doctor(host: Host) -> None:
+        """Say who uses a former name of a skill.
+
+        Raises:
+            ConfigError: somebody does.
+        """
+        from .former import callers
+
+        found = callers(host)
+        if found:
+            told = "; ".join(f"{one.who} calls {one.name!r}, which is {one.now!r} now" for one in found)
+            raise ConfigError(told, hint="use the new name")

@@ -10,7 +10,7 @@ from skillkit_engines import CHAT, RouteRequest
 if TYPE_CHECKING:
     from skillkit_core import Skill
 
-__all__ = ["asked", "row", "system_prompt"]
+__all__ = ["asked", "row", "shortened", "system_prompt"]
 
 _TASK = f"""You decide which skill of an assistant takes a request. You do not answer the request.
 
@@ -24,6 +24,8 @@ whose results it needs]}}; and skill is the one of the main part.
 
 Skills:
 """
+
+SHOWN = (3_000, 1_000)  # characters of a request that the model sees, from its begin and its end
 
 
 def row(skill: Skill, chars: int | None = None) -> str:
@@ -57,4 +59,12 @@ def asked(request: RouteRequest) -> str:
     if request.active:
         lines.append(f"The request before was taken by: {request.active}")
     lines += (f"Said before: {' '.join(text.split())}" for text in request.history[-2:])
-    return "\n".join([*lines, "Request:", request.query])
+    return "\n".join([*lines, "Request:", shortened(request.query)])
+
+
+def shortened(query: str) -> str:
+    """Return a request without the middle of a long one: what a person pastes is between the words that say what to do."""
+    if len(query) <= sum(SHOWN):
+        return query
+    left_out = len(query) - sum(SHOWN)
+    return f"{query[: SHOWN[0]]}\n… {left_out} characters are left out here …\n{query[-SHOWN[1] :]}"

@@ -104,7 +104,7 @@ def _decided(choice: Choice | None, request: RouteRequest, skills: Sequence[Skil
         return Route(CHAT, confidence=0.0, why="invalid_json", reason="the answer names no skill")
     told = choice.reason + (f" (confidence {choice.clamped} counts as {choice.confidence:g})" if choice.clamped else "")
     chosen = by_name.get(fold(choice.skill))
-    if chosen is not None and fold(choice.skill) != fold(chosen.name):
+    if chosen is not None and ":" not in choice.skill and fold(choice.skill) != fold(chosen.name):
         _deprecated(host, choice.skill, chosen)
     if chosen is None and fold(choice.skill) != CHAT:
         known = {fold(name) for name in host.skills.list()}
@@ -124,8 +124,8 @@ def _decided(choice: Choice | None, request: RouteRequest, skills: Sequence[Skil
 
 def _named(skills: Sequence[Skill]) -> dict[str, Skill]:
     """Return the skills by their folded names; a former name (``aliases``) means its successor."""
-    former = {fold(alias): skill for skill in skills for alias in skill.aliases}
-    return {**former, **{fold(skill.name): skill for skill in skills}}
+    longer = {fold(alias): skill for skill in skills for alias in skill.aliases}
+    return {**longer, **{fold(skill.name): skill for skill in skills}}
 
 
 def _deprecated(host: Host, name: str, skill: Skill) -> None:
@@ -133,7 +133,11 @@ def _deprecated(host: Host, name: str, skill: Skill) -> None:
     told = host.state("routing").setdefault("deprecated", set())
     if fold(name) not in told:
         told.add(fold(name))
-        host.note("routing", f"the skill {name!r} is called {skill.name!r} now", remedy="use the new name")
+        host.note(
+            "routing",
+            f"the skill {name!r} is called {skill.name!r} now",
+            remedy="use the new name; 'skillkit doctor' lists who uses the former one",
+        )
 
 
 def _compound(choice: Choice, by_name: dict[str, Skill]) -> Route:

@@ -17,7 +17,7 @@ from skillkit_core.errors import SkillKitError
 from skillkit_core.messages import UserMessage, blocks_of
 
 from .answer import fold
-from .prompt import row
+from .prompt import row, shortened
 from .settings import settings_of
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ async def _asked_domains(request: RouteRequest, skills: Sequence[Skill], host: H
     model: Mapping[str, str] = {"model": settings.model} if settings.model else {}
     try:
         answer = await request.ask(
-            [UserMessage(content=blocks_of(request.query))],
+            [UserMessage(content=blocks_of(shortened(request.query)))],
             system=system,
             purpose="routing.domains",
             timeout=settings.timeout,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from skillkit_core.contracts.session_store import ENTRY_TYPES, SESSION_VERSION, SessionEntry, SessionHeader
+from skillkit_core.contracts.session_store import DRIVEN, ENTRY_TYPES, SESSION_VERSION, SessionEntry, SessionHeader
 from skillkit_core.errors import SessionCorrupt, SessionError
 from skillkit_core.messages import message_from_dict
 
@@ -21,7 +22,8 @@ def read_session(lines: Iterable[bytes], where: str) -> tuple[SessionHeader, lis
     """The session in ``lines``: a header, then entries.
 
     Every entry has a type of this version, a new id, a higher ``seq`` than the one before and a parent above it; labels and
-    leaves name entries above them; messages can be read; no id will be given again to a later entry.
+    leaves name entries above them; messages can be read; no id will be given again to a later entry. What a driver had begun
+    is given up: a run that is resumed asks anew, and believes no answer that the file says a model gave.
 
     Raises:
         SessionCorrupt: a line is not right (``file:line``). SessionError: it is of a newer version.
@@ -51,7 +53,7 @@ def read_session(lines: Iterable[bytes], where: str) -> tuple[SessionHeader, lis
             hint = "nothing was imported; repair the line, or export the session again"
             raise SessionCorrupt(str(error), where=f"{where}:{number}", hint=hint) from None
         known.add(entry.id)
-        entries.append(entry)
+        entries.append(_given_up(entry))
     highest = entries[-1].seq if entries else 0
     taken = next((e.id for e in entries if (m := _OURS.match(e.id)) and int(m[1]) > highest), None)
     if taken is not None:
@@ -85,3 +87,10 @@ def _check(entry: SessionEntry, known: set[str], last: int) -> None:
             message_from_dict(message)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the message cannot be read: {error}") from None
+
+
+def _given_up(entry: SessionEntry) -> SessionEntry:
+    """Return an entry whose driver, if it tells of one, has come to its end."""
+    if entry.type != "custom" or entry.data.get("custom_type") != DRIVEN:
+        return entry
+    return replace(entry, data={"custom_type": DRIVEN, "over": True})

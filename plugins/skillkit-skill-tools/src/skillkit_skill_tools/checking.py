@@ -21,7 +21,7 @@ from .repairs import repair_of
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["check"]
+__all__ = ["check", "problems_of_plugins"]
 
 
 @click.command()
@@ -62,7 +62,10 @@ def check(ctx: click.Context, where: tuple[str, ...], strict: bool, fix: bool, d
     known = host if not where else None
     found = [
         replace(
-            s, problems=tuple(located([*s.problems, *without_effect(s, known), *_of_plugins(s, host), *scan_skill(s)]))
+            s,
+            problems=tuple(
+                located([*s.problems, *without_effect(s, known), *problems_of_plugins(s, host), *scan_skill(s)])
+            ),
         )
         for s in loaded
     ]
@@ -94,7 +97,7 @@ def _fix(path: Path, dry_run: bool) -> None:
             echo(printable(repair.diff), err=True)
 
 
-def _of_plugins(skill: Skill, host: Host) -> list[SkillProblem]:
+def problems_of_plugins(skill: Skill, host: Host) -> list[SkillProblem]:
     """Return what plugins say of a skill (the hook ``check_skill``); one that fails is reported and says nothing."""
     found: list[SkillProblem] = []
     for impl in host.impls("check_skill"):

@@ -6,10 +6,16 @@ import re
 import shutil
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-__all__ = ["make_skill", "new"]
+from .checking import problems_of_plugins
+
+if TYPE_CHECKING:
+    from skillkit_core import Host
+
+__all__ = ["check_reserved", "make_skill", "new"]
 
 TEMPLATE = Path(__file__).parent / "templates" / "acme"
 # The standard knows "3d-print", too; a request with such a word is not understood offline.
@@ -20,11 +26,13 @@ EXAMPLE = "count the words of 'one two three' with {name}"
 
 @click.command()
 @click.argument("folder", metavar="[FOLDER/]NAME", type=click.Path(path_type=Path))
-def new(folder: Path) -> None:
+@click.pass_obj
+def new(state: Any, folder: Path) -> None:
     """Make a skill called NAME, in a new folder: an action, tests of the action, and requests that lead to the skill."""
     from skillkit_core.cli.output import echo, style
     from skillkit_core.program import as_typed
 
+    check_reserved(folder.name, state.host)
     make_skill(folder)
     echo(f"{style('✓', fg='green')} {folder}: a skill with one action and four tests.")
     example = EXAMPLE.format(name=folder.name)
@@ -36,6 +44,16 @@ def new(folder: Path) -> None:
     width = max(len(step) for step, what in steps.items() if what)
     for step, what in steps.items():
         echo(as_typed(f"  {step:<{width}}  {style(what, dim=True)}".rstrip()))
+
+
+def check_reserved(name: str, host: Host) -> None:
+    """Refuse a name that has a meaning of its own for a plugin (``reserved-name`` of ``check_skill``)."""
+    from skillkit_core.errors import UsageError
+    from skillkit_core.skills import Skill
+
+    for problem in problems_of_plugins(Skill(name=name), host):
+        if problem.code == "reserved-name":
+            raise UsageError(f"{name!r} is no name for a skill here", hint=problem.message)
 
 
 def make_skill(folder: Path) -> Path:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from skillkit_core import Host
 
     from .command_line import CommandLine
+    from .engines import Stage
     from .fork_server import ForkServer
     from .home import Home
     from .mcp_server import MCPServer
@@ -213,6 +214,46 @@ def make_host(skillkit_home: Home, request: pytest.FixtureRequest) -> Iterator[C
 def host(make_host: Callable[..., Host]) -> Host:
     """A host without plugins; add some with ``host.add_plugin``."""
     return make_host()
+
+
+@pytest.fixture
+def engine_plugins() -> Sequence[Any]:
+    """The plugins of ``engine_stage`` beside the family; define it anew in ``conftest.py``: ``return ["engine-mine"]``.
+
+    Names of installed plugins, or pairs of a name and a plugin, as ``make_host`` takes them.
+    """
+    return ()
+
+
+@pytest.fixture
+def engine_name() -> str | None:
+    """The engine of the skills that ``engine_skill`` writes; define it anew in ``conftest.py``. ``None``: they name none."""
+    return None
+
+
+@pytest.fixture
+def engine_skill(tmp_path: Path, engine_name: str | None) -> Callable[..., Path]:
+    """Writes a skill for ``engine_stage``: ``engine_skill("weather", "Forecasts.", body="...", tools=["look"])``.
+
+    The fields are those of ``metadata.skillkit``; ``engine`` is that of the fixture ``engine_name`` unless it is given.
+    """
+    from .engines import write_engine_skill
+
+    def write(name: str, description: str = "", **fields: Any) -> Path:
+        return write_engine_skill(tmp_path / "skills", name, description, **{"engine": engine_name, **fields})
+
+    return write
+
+
+@pytest.fixture
+def engine_stage(make_host: Callable[..., Host], tmp_path: Path, engine_plugins: Sequence[Any]) -> Stage:
+    """Makes agents with the family of engines (:class:`~skillkit_testkit.engines.Stage`), each with a model by script.
+
+    ``agent, model = engine_stage("the answer", tools=[...])``; it needs ``skillkit-engines``. ``/NAME words`` calls a skill.
+    """
+    from .engines import Stage
+
+    return Stage(make_host, tmp_path / "skills", engine_plugins)
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ _WHERE = {
     "AdapterConformance": "adapter",
     "CommandConformance": "command",
     "CompactorConformance": "compactor",
+    "EngineConformance": "engine",
     "ExecutorConformance": "executor",
     "GuardConformance": "guard",
     "RuntimeConformance": "runtime",

@@ -1,9 +1,7 @@
-"""Skills on the disk, an engine as short as one can be, and a plugin that brings it and chooses."""
+"""An engine as short as one can be, and a plugin that brings it and chooses."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 from skillkit_engines import (
@@ -23,14 +21,6 @@ from skillkit_core import Tool, hookimpl
 from skillkit_core.descriptors import Factory
 
 PLACE = {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]}
-
-
-def write_skill(folder: Path, name: str, *, body: str = "Answer.", description: str = "", **fields: Any) -> None:
-    """Write a skill whose fields for engines are those of ``metadata.skillkit``."""
-    place = folder / name
-    place.mkdir(parents=True, exist_ok=True)
-    head = {"name": name, "description": description or f"Does {name}.", "metadata": {"skillkit": fields}}
-    (place / "SKILL.md").write_text(f"---\n{json.dumps(head)}\n---\n{body}\n")
 
 
 class Tooling:
