@@ -12,9 +12,8 @@ _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _ISO = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
 _MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
 _NAMES = "|".join(f"{m[:3]}(?:{m[3:]})?" if len(m) > 3 else m for m in _MONTHS)
-_WORDS = re.compile(
-    rf"\b(?:(\d{{1,2}})(?:st|nd|rd|th)?\.?\s+({_NAMES})|({_NAMES})\s+(\d{{1,2}})(?:st|nd|rd|th)?),?\s+(\d{{4}})\b", re.I
-)
+_DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
+_WORDS = re.compile(rf"\b(?:{_DAY}\.?\s+({_NAMES})|({_NAMES})\s+{_DAY}),?\s+(\d{{4}})\b", re.I)
 _NUMBER = re.compile(
     r"(?<![\w.,/:-])[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w-])|(?<![\w.,/:-])[-+]?\d+(?:\.\d+)?(?![\w:/-])"
 )

@@ -11,9 +11,12 @@ __all__ = ["ranked", "sentences"]
 _END = re.compile(r"(?<=[.!?…])[\"')\]”’»]*\s+(?=[\"'(\[“‘«]*[^\Wa-z_])|\n{2,}|\n(?=\s*(?:[-*+]|\d+[.)])\s)")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _MARKS = re.compile(r"\A\s*(?:#{1,6}\s+|[-*+]\s+|\d{1,9}[.)]\s+|>\s?)")
-_COMMON = frozenset(
-    ["the", "and", "for", "are", "was", "were", "that", "this", "with", "from", "have", "has", "had", "not", "but", "you", "your", "his", "her", "its", "our", "their", "they", "them", "which", "who", "will", "would", "can", "could", "should", "may", "been", "being", "than", "then", "there", "these", "those", "into", "out", "about", "over", "under", "also", "more", "most", "such", "only", "some", "any", "all", "one", "two", "what", "when", "where", "how", "why", "does", "did", "just"]
-)  # fmt: skip
+_COMMON_WORDS = """
+the and for are was were that this with from have has had not but you your his her its our their they them which who will would can
+could should may been being than then there these those into out about over under also more most such only some any all one two what
+when where how why does did just
+"""
+_COMMON = frozenset(_COMMON_WORDS.split())
 
 
 def sentences(text: str) -> list[str]:
@@ -23,7 +26,10 @@ def sentences(text: str) -> list[str]:
 
 
 def ranked(text: str, count: int) -> Sequence[str]:
-    """Return the ``count`` sentences that say most, in their order. The first one has a head start, as what comes first often sums up."""
+    """Return the ``count`` sentences that say most, in their order.
+
+    The first one has a head start, because what comes first often sums up.
+    """
     found = sentences(text)
     words = [[w for w in map(str.lower, _WORD.findall(one)) if w not in _COMMON] for one in found]
     often = Counter(word for row in words for word in set(row))

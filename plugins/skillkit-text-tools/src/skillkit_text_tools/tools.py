@@ -24,7 +24,7 @@ _NAME = {"type": "string", "minLength": 1, "maxLength": 100, "description": "Wha
 _METHOD = {
     "enum": ["auto", "model", "rules"],
     "default": "auto",
-    "description": "auto: the model, rules where it cannot be asked.",
+    "description": "auto: rules where no model can be asked.",
 }
 _SAFE = {"mutates": "none"}
 
@@ -47,15 +47,15 @@ TOOLS = (
                  fields={"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 100}, "minItems": 1,
                          "maxItems": 50, "description": "Names of values that are wanted."}, method=_METHOD),
          replay="safe", annotations=_SAFE),
-    Tool("transform_format_tool", "Convert a text: markdown to org, bullets to prose, a JSON list of objects to a table, a table to "
-         "JSON.", f"{__name__}:transform",
+    Tool("transform_format_tool", "Convert a text: Markdown to Org, bullets to prose, a JSON list of objects to a table and "
+         "back.", f"{__name__}:transform",
          _object(["text", "source", "target"], text=_TEXT, source={"enum": ["markdown", "bullets", "json", "table"]},
                  target={"enum": ["org", "prose", "table", "json"]}),
          replay="safe", annotations=_SAFE),
     Tool("compare_texts_tool", "Compare two texts by lines: what was removed, added and changed.", f"{__name__}:compare",
          _object(["a", "b"], a=_TEXT, b=_TEXT), replay="safe", annotations=_SAFE),
-    Tool("merge_texts_tool", "Make one text of several by paragraphs: one behind the other, first paragraphs first, or without what "
-         "comes twice.", f"{__name__}:merge",
+    Tool("merge_texts_tool", "Make one text of several by paragraphs: one behind the other, first paragraphs first, or "
+         "without what comes twice.", f"{__name__}:merge",
          _object(["texts"], texts={"type": "array", "items": _TEXT, "maxItems": 100},
                  strategy={"enum": ["concatenate", "interleave", "deduplicate"], "default": "concatenate"}),
          replay="safe", annotations=_SAFE),
@@ -156,18 +156,14 @@ async def compare(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
 
 
 def _hunk(change: Mapping[str, str]) -> list[str]:
-    """Return a piece as people read it: what both have is told by its length where it is long."""
+    """Return a piece as people read it: of what both have, much is told by its length."""
     if change["op"] == "equal":
-        same = change["a"].split("\n")
-        return (
-            [f"  {line}" for line in same]
-            if len(same) < 6
-            else [f"  {same[0]}", f"  [{len(same) - 3} equal lines]", f"  {same[-2]}"]
-        )
-    return [
-        f"{mark} {line}" for side, mark in (("a", "-"), ("b", "+")) for line in change.get(side, "").removesuffix("\n").split("\n")
-        if side in change
-    ]  # fmt: skip
+        same = change["a"].removesuffix("\n").split("\n")
+        if len(same) > 5:
+            same = [same[0], f"[{len(same) - 2} equal lines]", same[-1]]
+        return [f"  {line}" for line in same]
+    sides = [(mark, change[side]) for side, mark in (("a", "-"), ("b", "+")) if side in change]
+    return [f"{mark} {line}" for mark, text in sides for line in text.removesuffix("\n").split("\n")]
 
 
 async def merge(args: Mapping[str, Any], ctx: ToolContext) -> str:
