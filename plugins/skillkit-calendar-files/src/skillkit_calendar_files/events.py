@@ -78,14 +78,14 @@ def moment(text: str, zone: tzinfo) -> date | datetime:
 def _calendar(file: Path) -> Any:
     import icalendar
 
-    if not file.is_file():
-        raise ToolError(f"needs the calendar {file}, which is not there")
-    if file.stat().st_size > _MOST_BYTES:
-        raise ToolError(f"{file.name} is larger than {_MOST_BYTES} bytes")
     try:
+        if not file.is_file():
+            raise ToolError(f"needs the calendar {file}, which is not there")
+        if file.stat().st_size > _MOST_BYTES:
+            raise ToolError(f"{file.name} is larger than {_MOST_BYTES} bytes")
         return icalendar.Calendar.from_ical(file.read_bytes())
     except (ValueError, IndexError, KeyError, OSError) as error:
-        raise ToolError(f"{file.name} is no calendar that can be read: {str(error)[:200]}") from None
+        raise ToolError(f"{file.name[:100]} is no calendar that can be read: {str(error)[:200]}") from None
 
 
 def between(files: Sequence[Path], first: date, last: date, zone: tzinfo) -> list[Event]:
@@ -94,7 +94,7 @@ def between(files: Sequence[Path], first: date, last: date, zone: tzinfo) -> lis
     Raises:
         ToolError: a file is missing, or cannot be read.
     """
-    import recurring_ical_events
+    import recurring_ical_events  # type: ignore[import-untyped]
 
     start = datetime(first.year, first.month, first.day, tzinfo=zone)
     end = datetime(last.year, last.month, last.day, tzinfo=zone) + timedelta(days=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,8 @@ class WordNet(Dictionary):
         return [_sense(synset, word) for synset in found]
 
     def _wn(self) -> Any:
-        import wn
+        wn: Any = import_module("wn")  # an extra
+        wn.config.allow_multithreading = True  # each call has a thread of its own
 
         if self._config.wordnet_data:
             from pathlib import Path

@@ -54,7 +54,7 @@ def parse(data: bytes, url: str, media_type: str, summary_chars: int) -> Feed:
     Raises:
         ToolError: the bytes are no feed.
     """
-    import feedparser
+    import feedparser  # type: ignore[import-untyped]
 
     headers = {"content-location": url, "content-type": media_type}
     # a file object: feedparser would take a text for an address, and fetch it past the guards

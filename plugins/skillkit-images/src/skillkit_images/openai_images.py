@@ -41,10 +41,11 @@ class OpenAIImages(ImageProvider):
             body={"model": self._config.model, "prompt": prompt, "size": size, "n": 1},
         )  # fmt: skip
         rows = answer.get("data") if isinstance(answer, Mapping) else None
-        data = rows[0].get("b64_json") if rows else None
+        row = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], Mapping) else {}
+        data = row.get("b64_json")
         if not isinstance(data, str):
             raise ToolError("openai-images answered without an image in b64_json")
         try:
-            return MadeImage(base64.b64decode(data, validate=True), str(rows[0].get("revised_prompt") or ""))
+            return MadeImage(base64.b64decode(data, validate=True), str(row.get("revised_prompt") or ""))
         except (binascii.Error, ValueError):
             raise ToolError("openai-images answered with an image that cannot be decoded") from None

@@ -63,8 +63,8 @@ def kind_of(data: bytes) -> str | None:
 
 
 def _place(text: str, ctx: ToolContext) -> Path:
-    if "\0" in text:
-        raise ToolError("a path holds no null character")
+    if "\0" in text or len(text.encode()) > 1000:
+        raise ToolError("a path holds no null character, and at most 1000 bytes")
     return ctx.cwd / Path(text).expanduser()
 
 

@@ -6,9 +6,10 @@ import mailbox
 import smtplib
 import ssl
 from collections.abc import Sequence
+from email import policy
 from email.message import EmailMessage
-from email.utils import formatdate, getaddresses
-from typing import TYPE_CHECKING
+from email.utils import formatdate
+from typing import TYPE_CHECKING, Any
 
 from skillkit_core import ToolError
 
@@ -26,8 +27,11 @@ def recipients(texts: Sequence[str]) -> list[str]:
     """
     found = []
     for text in texts:
-        parsed = getaddresses([text], strict=True)
-        if len(parsed) != 1 or parsed[0][1].count("@") != 1 or not all(parsed[0][1].split("@")) or "\n" in text:
+        if "\n" in text or "\r" in text:
+            raise ToolError(f"{text!r} is no mail address")
+        header: Any = policy.default.header_factory("To", text)
+        listed = header.addresses
+        if header.defects or len(listed) != 1 or not listed[0].username or not listed[0].domain:
             raise ToolError(f"{text!r} is no mail address")
         found.append(text.strip())
     if not found:

@@ -228,7 +228,7 @@ async def _send(message: EmailMessage, ctx: ToolContext) -> ToolOutput:
     assert config.smtp is not None
     password = await ctx.agent.host.find_secret(config.smtp.password) if config.smtp.user else None
     if config.smtp.user and not password:
-        raise ToolError(f"needs the password {config.smtp.password}: skillkit keys set {config.smtp.password}")
+        raise ToolError(f"needs the password {config.smtp.password}: skillkit auth login {config.smtp.password}")
     await asyncio.to_thread(send, message, config.smtp, password)
     people = ", ".join(str(message[name]) for name in ("To", "Cc") if message[name])
     told = f"Sent to {people}: {message['Subject']}"

@@ -56,10 +56,13 @@ def files_of(place: Path) -> list[Path]:
     Raises:
         ToolError: there is nothing of that name.
     """
-    if place.is_file():
-        return [place]
-    if not place.is_dir():
-        raise ToolError(f"there is no file or folder {place}")
+    try:
+        if place.is_file():
+            return [place]
+        if not place.is_dir():
+            raise ToolError(f"there is no file or folder {place}")
+    except OSError as error:
+        raise ToolError(f"{place.name[:100]!r} is no path: {error.strerror}") from None
     found: list[Path] = []
     for where, folders, files in os.walk(place):
         folders[:] = sorted(name for name in folders if not name.startswith("."))

@@ -38,14 +38,14 @@ def read(file: Path) -> dict[str, Place]:
     Raises:
         ToolError: it cannot be read as that.
     """
-    if not file.is_file():
-        return {}
-    if file.stat().st_size > _MOST_BYTES:
-        raise ToolError(f"{file.name} is larger than {_MOST_BYTES} bytes")
     try:
+        if not file.is_file():
+            return {}
+        if file.stat().st_size > _MOST_BYTES:
+            raise ToolError(f"{file.name} is larger than {_MOST_BYTES} bytes")
         data = yaml.safe_load(file.read_text("utf-8")) or {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
-        raise ToolError(f"{file.name} cannot be read: {str(error).splitlines()[0]}") from None
+        raise ToolError(f"{file.name[:100]} cannot be read: {str(error).splitlines()[0][:200]}") from None
     if not isinstance(data, Mapping):
         raise ToolError(f"{file.name} is no list of places: it must be a mapping of names")
     return {str(name): _place(file, str(name), value) for name, value in data.items()}

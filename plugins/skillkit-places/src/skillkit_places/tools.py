@@ -57,7 +57,7 @@ def place_tools(host: Host) -> tuple[Tool, ...]:
         Tool("compute_distance_tool", "Return the distance between two places as the crow flies.", f"{here}compute_distance",
              _object(["origin", "destination"], **ends, file=file), replay="safe", annotations=reads),
         Tool("compute_route_tool", "Return the way between two places: its length, its time, and the turns.",
-             f"{here}compute_route", _object(["origin", "destination"], **ends, mode=_MODE), replay="safe",
+             f"{here}compute_route", _object(["origin", "destination"], **ends, mode=_MODE, file=file), replay="safe",
              annotations=routes),
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from skillkit_core import Host
+    from skillkit_core import Host, ToolResultMessage
 
     from .command_line import CommandLine
     from .fork_server import ForkServer
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from .mcp_server import MCPServer
     from .oauth_server import OAuthServer
     from .server import LLMServer
+    from .smtp_server import SMTPServer
     from .tally import Tally
+    from .web_site import WebSite
 
 pytest.register_assert_rewrite("skillkit_testkit.conformance")
 
@@ -213,6 +215,37 @@ def make_host(skillkit_home: Home, request: pytest.FixtureRequest) -> Iterator[C
 def host(make_host: Callable[..., Host]) -> Host:
     """A host without plugins; add some with ``host.add_plugin``."""
     return make_host()
+
+
+@pytest.fixture
+def web_site() -> Iterator[WebSite]:
+    """A web site on loopback (:class:`~skillkit_testkit.web_site.WebSite`), running, without a page."""
+    from .web_site import WebSite
+
+    with WebSite() as site:
+        yield site
+    site.check()
+
+
+@pytest.fixture
+def smtp_server() -> Iterator[SMTPServer]:
+    """A mail server on loopback (:class:`~skillkit_testkit.smtp_server.SMTPServer`), running; it needs ``aiosmtpd``."""
+    from .smtp_server import SMTPServer
+
+    with SMTPServer() as server:
+        yield server
+
+
+@pytest.fixture
+def call_tools() -> Callable[..., list[ToolResultMessage]]:
+    """Calls tools as a model does, one after the other in one conversation, and returns their results.
+
+    ``call_tools(host, ("look_tool", {"place": "Oslo"}), ...)``; a text among the calls is what the model answers where the tool
+    before it asks one. Keyword arguments are those of :class:`~skillkit_core.AgentConfig`, and ``clock``.
+    """
+    from .tool_calls import call_tools
+
+    return call_tools
 
 
 @pytest.fixture

@@ -167,6 +167,7 @@ def markdown_to_org(text: str) -> str:
     """Return a Markdown text as one of Org mode, line for line."""
     from markdown_it import MarkdownIt
 
+    text = text.replace("\r", "\n")
     lines = text.split("\n")
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
     changed: dict[int, tuple[int, list[str]]] = {}  # line: (line behind the piece, what takes its place)

@@ -12,9 +12,9 @@ _END = re.compile(r"(?<=[.!?…])[\"')\]”’»]*\s+(?=[\"'(\[“‘«]*[^\Wa-z
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _MARKS = re.compile(r"\A\s*(?:#{1,6}\s+|[-*+]\s+|\d{1,9}[.)]\s+|>\s?)")
 _COMMON_WORDS = """
-the and for are was were that this with from have has had not but you your his her its our their they them which who will would can
-could should may been being than then there these those into out about over under also more most such only some any all one two what
-when where how why does did just
+the and for are was were that this with from have has had not but you your his her its our their they them which who will would
+can could should may been being than then there these those into out about over under also more most such only some any all one
+two what when where how why does did just
 """
 _COMMON = frozenset(_COMMON_WORDS.split())
 

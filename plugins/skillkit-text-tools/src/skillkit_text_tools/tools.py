@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from skillkit_core import RunAborted, SkillKitError, Tool, ToolError, ToolOutput, UserMessage
+from skillkit_core import RunAborted, SkillKitError, TextBlock, Tool, ToolError, ToolOutput, UserMessage
 
 if TYPE_CHECKING:
     from skillkit_core import ToolContext
@@ -72,7 +72,9 @@ async def _asked(ctx: ToolContext, method: str, purpose: str, system: str, text:
     if method == "rules":
         return None
     try:
-        answer = await ctx.complete([UserMessage(content=text)], system=system, purpose=purpose, **options)
+        answer = await ctx.complete(
+            [UserMessage(content=(TextBlock(text),))], system=system, purpose=purpose, **options
+        )
     except RunAborted:
         raise
     except SkillKitError as error:
