@@ -113,3 +113,24 @@ def test_a_tool_that_always_goes_to_the_same_addresses_needs_a_rule_for_each(tmp
     assert decide(rules, request)["decision"] == wanted
     alone = {**request, "annotations": {**SERVICE, "host": "https://api.example.com"}}
     assert decide({"allow": ["WebFetch(domain:api.example.com)"]}, alone)["decision"] == "allow"
+
+
+@pytest.mark.parametrize(
+    ("mutates", "rules", "wanted"),
+    [
+        ("files", {}, "ask"),
+        ("files", {"allow": ["Edit(/inbox.org)"]}, "allow"),
+        ("files", {"allow": ["add_note(/inbox.org)"]}, "allow"),
+        ("files", {"allow": ["Read(/inbox.org)"]}, "ask"),
+        ("files", {"allow": ["Edit"], "deny": ["Edit(*.org)"]}, "deny"),
+        ("files", {"allow": ["Edit"], "deny": ["Read(inbox.org)"]}, "deny"),
+        ("none", {}, "allow"),
+        ("none", {"deny": ["Read(inbox.org)"]}, "deny"),
+        ("none", {"ask": ["Read(inbox.org)"]}, "ask"),
+        ("none", {"deny": ["Read(other.org)"]}, "allow"),
+    ],
+)
+def test_rules_for_edits_and_reads_are_about_every_tool_that_says_that_it_is_one(tmp_path, mutates, rules, wanted):
+    place = {"cwd": str(tmp_path), "root": str(tmp_path), "home": str(tmp_path), "mode": "ask"}
+    facts = {"mutates": mutates, "paths": {"path": "inbox.org"}}
+    assert decide(rules, {"tool": "add_note", "args": {}, "annotations": facts, **place})["decision"] == wanted
