@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 import icalendar
 import pytest
@@ -59,8 +60,8 @@ OSLO = {"calendar.zone": "Europe/Oslo", "tools.allow": ["add_event_tool"]}
 
 class TestConformance(ToolConformance):
     plugin = skillkit_calendar_files.plugin
-    settings = {"calendar.zone": "Europe/Oslo"}
-    calls = {
+    settings: ClassVar = {"calendar.zone": "Europe/Oslo"}
+    calls: ClassVar = {
         "list_events_tool": {**WEEK, "query": "fair"},
         "find_free_time_tool": WEEK,
         "add_event_tool": {"summary": "Lunch", "start": "2026-01-06T12:00"},

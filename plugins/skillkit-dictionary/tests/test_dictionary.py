@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import skillkit_dictionary.plugin
@@ -45,7 +45,7 @@ class WordsPlugin:
 
 class TestConformance(ToolConformance):
     plugin = skillkit_dictionary.plugin
-    calls = {"define_word_tool": {"word": "bee"}}
+    calls: ClassVar = {"define_word_tool": {"word": "bee"}}
 
     @pytest.fixture
     def tool_host(self, make_host):
@@ -74,7 +74,7 @@ def test_a_word_is_defined_by_a_wordnet_of_this_machine(define, tmp_path):
     wn.config.allow_multithreading = True
     Path("tiny.xml").write_text(WORDNET)
     wn.add("tiny.xml", progress_handler=None)
-    settings = {"dictionary.provider": "wordnet", "dictionary.wordnet_data": str(data)}
+    settings: ClassVar = {"dictionary.provider": "wordnet", "dictionary.wordnet_data": str(data)}
     assert define(" ephemeral ", settings).text.splitlines() == [
         "1. (adjective) lasting a very short time", "   example: ephemeral pleasures", "   synonyms: short-lived",
         "   opposites: lasting", "(from wordnet)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import skillkit_document_tools.plugin
@@ -16,7 +17,7 @@ NAMES = [
 
 class TestConformance(ToolConformance):
     plugin = skillkit_document_tools.plugin
-    calls = {
+    calls: ClassVar = {
         "append_to_document_tool": {"path": "a.md", "content": "more"},
         "create_user_folder_tool": {"path": "folder"},
         "get_document_content_tool": {"path": "a.md"},
@@ -50,7 +51,7 @@ def test_a_document_is_made_added_to_tagged_and_moved(call):
     made, added, tagged, moved = call(
         (
             "create_document_tool",
-            {"title": "Bees & Honey", "content": "# Bees\n\nThey fly.", "type": "note", "tags": ["insects"]},
+            {"title": "Bees & Honey", "content": "# Bees\n\nThey fly", "type": "note", "tags": ["insects"]},
         ),
         ("append_to_document_tool", {"path": "bees-honey.md", "content": "They dance.", "heading": "More"}),
         ("tag_document_tool", {"path": "bees-honey.md", "add": ["garden"], "remove": ["Insects"]}),
@@ -59,7 +60,7 @@ def test_a_document_is_made_added_to_tagged_and_moved(call):
     assert made.text == "Made bees-honey.md." and moved.text == "Moved to nature/small/bees-honey.md."
     assert tagged.details == {"tags": ["garden"]} and not added.is_error
     assert Path("nature/small/bees-honey.md").read_text() == (
-        "---\ntitle: Bees & Honey\ntype: note\ntags: [garden]\n---\n\n# Bees\n\nThey fly.\n\n## More\n\nThey dance.\n"
+        "---\ntitle: Bees & Honey\ntype: note\ntags: [garden]\n---\n\n# Bees\n\nThey fly\n\n## More\n\nThey dance.\n"
     )
     assert not Path("bees-honey.md").exists()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 import skillkit_feeds.plugin
 import skillkit_permissions.plugin
@@ -14,8 +16,8 @@ TOOLS = ["add_feed_tool", "read_feed_tool", "remove_feed_tool"]
 def rss(*titles: str) -> str:
     items = "".join(
         f"<item><title>{title}</title><link>/posts/{title}</link><guid>{title}</guid>"
-        f"<pubDate>Sat, 0{n} Jan 2026 10:00:00 GMT</pubDate><description>&lt;p&gt;About &lt;b&gt;{title}&lt;/b&gt; &amp;amp; more."
-        "&lt;script&gt;evil()&lt;/script&gt;&lt;/p&gt;</description></item>"
+        f"<pubDate>Sat, 0{n} Jan 2026 10:00:00 GMT</pubDate><description>&lt;p&gt;About &lt;b&gt;{title}&lt;/b&gt; &amp;amp; "
+        "more.&lt;script&gt;evil()&lt;/script&gt;&lt;/p&gt;</description></item>"
         for n, title in enumerate(titles, 1)
     )
     return f'<?xml version="1.0"?><rss version="2.0"><channel><title>News &amp; more</title>{items}</channel></rss>'
@@ -27,7 +29,7 @@ ATOM = """<?xml version="1.0" encoding="iso-8859-1"?><feed xmlns="http://www.w3.
 
 class TestConformance(ToolConformance):
     plugin = skillkit_feeds.plugin
-    calls = {"list_feeds_tool": {}, "search_feed_items_tool": {"query": "bees"}}
+    calls: ClassVar = {"list_feeds_tool": {}, "search_feed_items_tool": {"query": "bees"}}
 
 
 @pytest.fixture
@@ -95,7 +97,7 @@ def test_external_entities_and_addresses_inside_a_feed_are_not_followed(call, we
 def test_old_items_are_forgotten_but_none_that_the_feed_still_has(call, web_site):
     url = f"{web_site.base}/rss"
     web_site.page("/rss", rss("a", "b", "c", "d"), "application/rss+xml")
-    settings = {"feeds.kept_items": 2}
+    settings: ClassVar = {"feeds.kept_items": 2}
     call(("read_feed_tool", {"url": url}), settings=settings)
     again, kept = call(("read_feed_tool", {"url": url}), ("search_feed_items_tool", {}), settings=settings)
     assert "4 items, 0 new" in again.text and len(kept.details) == 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import skillkit_images.plugin
@@ -18,7 +19,7 @@ PNG = base64.b64decode(
 
 class TestConformance(ToolConformance):
     plugin = skillkit_images.plugin
-    calls = {"search_images_tool": {"query": "fox"}}
+    calls: ClassVar = {"search_images_tool": {"query": "fox"}}
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mailbox
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import skillkit_mail.plugin
@@ -17,8 +18,8 @@ from skillkit_core import ApprovalDecision, Approver
 
 class TestConformance(ToolConformance):
     plugin = skillkit_mail.plugin
-    settings = {"mail.maildir": "mail"}
-    calls = {
+    settings: ClassVar = {"mail.maildir": "mail"}
+    calls: ClassVar = {
         "get_emails_tool": {"folder": "INBOX"},
         "search_emails_tool": {"query": "lunch"},
         "get_email_thread_tool": {"id": "<1@example.org>"},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 import skillkit_memory_tools.plugin
 from skillkit_testkit.conformance import ToolConformance
@@ -14,7 +16,7 @@ DAY = 86_400
 
 class TestConformance(ToolConformance):
     plugin = skillkit_memory_tools.plugin
-    calls = {
+    calls: ClassVar = {
         "store_fact_tool": {"topic": "garden", "key": "bees", "value": "two hives"},
         "recall_facts_tool": {"query": "bees"},
         "get_user_preferences_tool": {"domain": "writing"},
@@ -99,10 +101,12 @@ def test_the_file_of_facts_is_for_the_person_alone(call, tmp_path):
     assert file.stat().st_mode & 0o777 == 0o600
 
 
+GOOD = {"topic": "t", "key": "k", "value": "v"}
+
+
 @pytest.mark.parametrize(
-    "args", [{"topic": "", "key": "k", "value": "v"}, {"topic": "t", "key": "k", "value": ""}, {"topic": " ", "key": "k", "value": "v"},
-             {"topic": "t", "key": "k", "value": "v" * 10_001}, {"topic": "t", "key": "k", "value": 1},
-             {"topic": "t", "key": "k", "value": "v", "expires_days": 0}]
-)  # fmt: skip
-def test_what_is_no_fact_is_refused(call, args):
-    assert call(("store_fact_tool", args))[0].is_error
+    "more",
+    [{"topic": ""}, {"topic": " "}, {"value": ""}, {"value": "v" * 10_001}, {"value": 1}, {"expires_days": 0}, {"more": 1}],
+)
+def test_what_is_no_fact_is_refused(call, more):
+    assert call(("store_fact_tool", {**GOOD, **more}))[0].is_error

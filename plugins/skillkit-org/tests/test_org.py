@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import skillkit_org.plugin
@@ -25,7 +26,7 @@ WORK = """#+title: Work
 
 class TestConformance(ToolConformance):
     plugin = skillkit_org.plugin
-    calls = {
+    calls: ClassVar = {
         "add_org_inbox_item_tool": {"title": "Buy milk"},
         "parse_org_structure_tool": {"path": "work.org"},
         "list_org_todos_tool": {"path": "."},

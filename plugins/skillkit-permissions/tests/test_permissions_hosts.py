@@ -120,7 +120,6 @@ def test_a_tool_that_always_goes_to_the_same_addresses_needs_a_rule_for_each(tmp
     [
         ("files", {}, "ask"),
         ("files", {"allow": ["Edit(/inbox.org)"]}, "allow"),
-        ("files", {"allow": ["add_note(/inbox.org)"]}, "allow"),
         ("files", {"allow": ["Read(/inbox.org)"]}, "ask"),
         ("files", {"allow": ["Edit"], "deny": ["Edit(*.org)"]}, "deny"),
         ("files", {"allow": ["Edit"], "deny": ["Read(inbox.org)"]}, "deny"),

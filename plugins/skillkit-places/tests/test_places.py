@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import skillkit_permissions.plugin
@@ -18,7 +19,7 @@ PLACES = "Home: {latitude: 59.9139, longitude: 10.7522, note: Main street 1}\nOf
 
 class TestConformance(ToolConformance):
     plugin = skillkit_places.plugin
-    calls = {
+    calls: ClassVar = {
         "list_locations_tool": {"file": "places.yaml"},
         "compute_distance_tool": {"origin": "1, 2", "destination": "3, 4"},
         "save_location_tool": {"name": "A", "latitude": 1, "longitude": 2},
@@ -91,7 +92,7 @@ def test_a_route_comes_from_osrm_and_goes_only_where_permissions_allow(call, web
     route = {"distance": 461200, "duration": 25500, "legs": [{"steps": steps}]}
     web_site.api("/route/v1/driving/10.7522,59.9139;5.32415,60.39299", lambda asked: {"code": "Ok", "routes": [route]})
     web_site.api("/route/v1/walking/10.7522,59.9139;5.32415,60.39299", lambda asked: {"code": "NoRoute"})
-    settings = {"navigation.provider": "osrm", "navigation.osrm_url": web_site.base}
+    settings: ClassVar = {"navigation.provider": "osrm", "navigation.osrm_url": web_site.base}
     ends = {"origin": "Home", "destination": "Office"}
     way, none = call(
         ("compute_route_tool", ends), ("compute_route_tool", {**ends, "mode": "walking"}), settings=settings

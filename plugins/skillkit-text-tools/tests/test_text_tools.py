@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import ClassVar
 
 import pytest
 import skillkit_text_tools.plugin
@@ -21,7 +22,7 @@ STORY = (
 
 class TestConformance(ToolConformance):
     plugin = skillkit_text_tools.plugin
-    calls = {
+    calls: ClassVar = {
         "summarize_text_tool": {"text": STORY, "method": "rules"},
         "extract_structured_data_tool": {"text": "Due: 2026-02-03", "method": "rules"},
         "transform_format_tool": {"text": "- a", "source": "bullets", "target": "prose"},
@@ -130,7 +131,7 @@ def test_each_side_of_a_comparison_is_whole(a, b):
 def test_a_table_leads_back_to_the_same_json(rows):
     table = transform_format(json.dumps(rows), "json", "table")
     table.encode()
-    assert json.loads(transform_format(table, "table", "json")) == [row for row in rows]
+    assert json.loads(transform_format(table, "table", "json")) == rows
 
 
 @given(texts=st.lists(LINES, max_size=4))
@@ -151,7 +152,8 @@ def test_any_markdown_becomes_org_without_a_heading_that_was_none(text):
 
 
 def test_markdown_becomes_org_also_in_quotes_lists_tables_and_code():
-    text = "Title\n=====\n\n* a **b\n  c** d\n* [x] x\n\n> quote *a*\n> b\n\n| a | b |\n|---|---|\n| **x** | y\\|z |\n\n    code\n"
+    text = "Title\n=====\n\n* a **b\n  c** d\n* [x] x\n\n> quote *a*\n> b\n\n| a | b |\n|---|---|\n| **x** | y\\|z |\n"
+    text += "\n    code\n"
     assert transform_format(text, "markdown", "org") == (
         "* Title\n\n- a *b\n  c* d\n- [X] x\n\n#+begin_quote\nquote /a/\nb\n#+end_quote\n\n"
         "| a | b |\n|---+---|\n| *x* | y\\vert{}z |\n\n#+begin_example\ncode\n#+end_example\n"

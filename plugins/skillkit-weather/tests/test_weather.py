@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import skillkit_permissions.plugin
@@ -15,7 +15,8 @@ from skillkit_core import Factory, hookimpl
 
 OSLO = {"name": "Oslo", "latitude": 59.91273, "longitude": 10.74609, "country": "Norway", "admin1": "Oslo"}
 DAILY = {
-    "time": ["2026-01-31", "2026-02-01"], "weather_code": [71, 3], "temperature_2m_max": [-1.5, 2], "temperature_2m_min": [-6, -3],
+    "time": ["2026-01-31", "2026-02-01"], "weather_code": [71, 3], "temperature_2m_max": [-1.5, 2],
+    "temperature_2m_min": [-6, -3],
     "precipitation_sum": [4.2, 0], "wind_speed_10m_max": [18, None],
 }  # fmt: skip
 
@@ -46,7 +47,7 @@ class SkyPlugin:
 
 class TestConformance(ToolConformance):
     plugin = skillkit_weather.plugin
-    calls = {
+    calls: ClassVar = {
         "weather_conditions_tool": {"place": "Oslo"},
         "weather_forecast_tool": {"place": "Oslo"},
         "weather_history_tool": {"place": "Oslo", "first": "2026-01-01", "last": "2026-01-02"},
