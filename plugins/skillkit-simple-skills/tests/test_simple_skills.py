@@ -6,7 +6,6 @@ import base64
 import json
 import mailbox
 from email.message import EmailMessage
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -108,16 +107,23 @@ def test_s2_8_email(ask, llm_server, smtp_server, skillkit_home, box):
 def test_s2_9_a_mail_of_the_skill_is_sent_when_a_person_approves_it_and_not_before(
     skillkit_cli, llm_server, smtp_server, skillkit_home, box, monkeypatch
 ):
-    """The run waits for a decision, which another process makes: ``--approvals defer`` and ``sessions resume``."""
+    """The run waits for a decision, which is made in another process."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-loopback-key")
     smtp = {"host": "127.0.0.1", "port": smtp_server.port, "security": "none"}
     skillkit_home.write_config(json.dumps({"mail": {"maildir": "mail", "sender": "me@example.org", "smtp": smtp}}))
     wire = ("--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "--model", "loop")
     choice = json.dumps({"skill": "email", "confidence": 0.9, "reason": "it fits", "steps": []})
     send = {"to": ["ida@example.org"], "subject": "Lunch", "body": "Tuesday."}
-    llm_server.script(Reply(text=choice), Reply(tool_calls=[Call("send_email_tool", send, "call_1")]), Reply(text="Sent."))
-    waiting = skillkit_cli("run", *wire, "--approvals", "defer", "--json", "Invite Ida to lunch on Tuesday.")
+    llm_server.script(
+        Reply(text=choice), Reply(tool_calls=[Call("send_email_tool", send, "call_1")]), Reply(text="It is sent.")
+    )
+    waiting = skillkit_cli("run", *wire, "--approvals", "defer", "Invite Ida to lunch on Tuesday.")
     assert smtp_server.taken == [] and "send_email_tool" in waiting.stdout + waiting.stderr
+    done = skillkit_cli("resume", "latest", *wire, "--allow", "all").ok()
+    assert done.stdout.strip().endswith("It is sent.")
+    (taken,) = smtp_server.taken
+    assert taken.to == ("ida@example.org",) and taken.message["Subject"] == "Lunch"
+    assert [str(mail["Subject"]) for mail in mailbox.Maildir("mail").get_folder("Sent")] == ["Lunch"]
 
 
 def test_s2_8_rss(ask, llm_server, web_site, skillkit_home):
@@ -147,7 +153,6 @@ def test_s2_8_entertainment(ask, llm_server):
 def test_s2_8_org_capture(ask, llm_server):
     call = ("add_org_inbox_item_tool", {"title": "Buy milk", "deadline": "2026-01-31"})
     ask("org-capture", "Capture: buy milk by Saturday", call, answer="Captured.", permit=["Edit(/inbox.org)"])
-    print(results(llm_server))
     assert Path("inbox.org").read_text() == "* TODO Buy milk\n  DEADLINE: <2026-01-31 Sat>\n"
 
 
@@ -189,4 +194,3 @@ def test_s2_8_image_description(make_host):
 def test_a_skill_whose_package_or_setting_is_missing_cannot_be_used_and_says_what_it_needs(skillkit_cli):
     listed = {row["name"]: row for row in skillkit_cli("skills", "list", "--all", "--json").ok().json["skills"]}
     assert "missing-config:weather.provider" in json.dumps(listed["weather"])
-    assert find_spec("skillkit_weather") is not None
