@@ -106,7 +106,15 @@ GOOD = {"topic": "t", "key": "k", "value": "v"}
 
 @pytest.mark.parametrize(
     "more",
-    [{"topic": ""}, {"topic": " "}, {"value": ""}, {"value": "v" * 10_001}, {"value": 1}, {"expires_days": 0}, {"more": 1}],
+    [
+        {"topic": ""},
+        {"topic": " "},
+        {"value": ""},
+        {"value": "v" * 10_001},
+        {"value": 1},
+        {"expires_days": 0},
+        {"more": 1},
+    ],
 )
 def test_what_is_no_fact_is_refused(call, more):
     assert call(("store_fact_tool", {**GOOD, **more}))[0].is_error

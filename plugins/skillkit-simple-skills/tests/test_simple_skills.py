@@ -21,7 +21,9 @@ NAMES = [
     "dictionary", "email", "entertainment", "help", "image-description", "image-generation", "navigation", "org-capture", "rss",
     "weather",
 ]  # fmt: skip
-PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 
 
 class TestConformance(ToolConformance):
@@ -66,11 +68,14 @@ def test_s2_8_dictionary(ask, llm_server, skillkit_home, install_plugin, tmp_pat
         "from skillkit_core import Factory, hookimpl\nfrom skillkit_dictionary import Dictionary, Sense\n\n\n"
         "class Words(Dictionary):\n    name = 'words'\n\n    async def define(self, word):\n"
         "        return [Sense('adjective', 'lasting a very short time', ('ephemeral joys',), ('fleeting',))]\n\n\n"
-        "@hookimpl(optionalhook=True)\ndef register_dictionaries(register):\n    register(Factory('words', lambda host: Words()))\n"
+        "@hookimpl(optionalhook=True)\ndef register_dictionaries(register):\n"
+        "    register(Factory('words', lambda host: Words()))\n"
     )
     install_plugin("words", module)
     skillkit_home.write_config("dictionary: {provider: words}")
-    done = ask("dictionary", "What does ephemeral mean?", ("define_word_tool", {"word": "ephemeral"}), answer="Short-lived.")
+    done = ask(
+        "dictionary", "What does ephemeral mean?", ("define_word_tool", {"word": "ephemeral"}), answer="Short-lived."
+    )
     assert done.stdout.strip().endswith("Short-lived.")
     assert results(llm_server) == [
         "1. (adjective) lasting a very short time\n   example: ephemeral joys\n   synonyms: fleeting\n(from words)"
@@ -78,7 +83,12 @@ def test_s2_8_dictionary(ask, llm_server, skillkit_home, install_plugin, tmp_pat
 
 
 def test_s2_8_help_says_what_is_there_and_what_others_need(ask, llm_server):
-    ask("help", "What can you do?", ("list_capabilities_tool", {}), ("list_capabilities_tool", {"topic": "commands", "query": "run"}))
+    ask(
+        "help",
+        "What can you do?",
+        ("list_capabilities_tool", {}),
+        ("list_capabilities_tool", {"topic": "commands", "query": "run"}),
+    )
     skills, commands = results(llm_server)
     assert "org-capture: Capture a note" in skills and "skillkit run: " in commands
     assert "weather: Weather of any place" in skills and "(needs the setting weather.provider)" in skills
@@ -127,7 +137,8 @@ def test_s2_9_a_mail_of_the_skill_is_sent_when_a_person_approves_it_and_not_befo
 
 
 def test_s2_8_rss(ask, llm_server, web_site, skillkit_home):
-    feed = "<rss version='2.0'><channel><title>News</title><item><title>Bees</title><guid isPermaLink='false'>1</guid></item></channel></rss>"
+    item = "<item><title>Bees</title><guid isPermaLink='false'>1</guid></item>"
+    feed = f"<rss version='2.0'><channel><title>News</title>{item}</channel></rss>"
     web_site.page("/rss", feed, "application/rss+xml")
     skillkit_home.write_config('web: {private_hosts: ["127.0.0.1"]}')
     call = ("read_feed_tool", {"url": f"{web_site.base}/rss"})
@@ -136,7 +147,9 @@ def test_s2_8_rss(ask, llm_server, web_site, skillkit_home):
 
 
 def test_s2_8_navigation(ask, llm_server):
-    Path("places.yaml").write_text("Home: {latitude: 59.9139, longitude: 10.7522}\nOffice: {latitude: 60.393, longitude: 5.324}\n")
+    Path("places.yaml").write_text(
+        "Home: {latitude: 59.9139, longitude: 10.7522}\nOffice: {latitude: 60.393, longitude: 5.324}\n"
+    )
     call = ("compute_distance_tool", {"origin": "home", "destination": "office"})
     ask("navigation", "How far is it to the office?", ("list_locations_tool", {}), call, answer="305 km.")
     assert results(llm_server)[1] == "Home to Office: 305.0 km (189.5 mi) as the crow flies."

@@ -14,8 +14,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from skillkit_core import ToolError
 
-__all__ = ["Event", "add", "between", "moment", "zone_of"]
+__all__ = ["FILES", "Event", "add", "between", "moment", "zone_of"]
 
+FILES = ("calendar.ics",)
+"""The calendars where the configuration names none."""
 _MOST_BYTES = 20_000_000
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core import Tool, ToolError, ToolOutput
 
 from . import events
-from .events import Event
+from .events import FILES, Event
 
 if TYPE_CHECKING:
     from skillkit_core import Host, ToolContext
@@ -30,13 +30,14 @@ def _object(required: list[str], **properties: Mapping[str, Any]) -> dict[str, A
 
 def calendar_tools(host: Host) -> tuple[Tool, ...]:
     """Return the tools. Guards judge the files."""
-    config = host.config.section("calendar")
+    config = host.config.section("calendar", None)
+    usual = list(FILES if config is None else config.files)
     files = {
         "type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1, "maxItems": 50,
-        "default": list(config.files), "description": "The .ics files.",
+        "default": usual, "description": "The .ics files.",
     }  # fmt: skip
-    file = {"type": "string", "minLength": 1, "default": config.files[0], "description": "The .ics file."}
-    reads = {"mutates": "none", "paths": {"files": list(config.files)}}
+    file = {"type": "string", "minLength": 1, "default": usual[0], "description": "The .ics file."}
+    reads = {"mutates": "none", "paths": {"files": usual}}
     span = {
         "first": {**_DATE, "description": "The first day; default: today."},
         "last": {**_DATE, "description": "The last day; default: six days after the first."},
@@ -56,7 +57,7 @@ def calendar_tools(host: Host) -> tuple[Tool, ...]:
                      end={**_MOMENT, "description": "Default: an hour later, or the day after."},
                      location={"type": "string", "maxLength": 500}, description={"type": "string", "maxLength": 5000}, file=file),
              opt_in="permissions" not in host.plugins, sequential=True, replay="safe",
-             annotations={"mutates": "files", "paths": {"file": config.files[0]}}),
+             annotations={"mutates": "files", "paths": {"file": usual[0]}}),
     )  # fmt: skip
 
 

@@ -27,8 +27,10 @@ _SCHEMA = {
 
 def dictionary_tools(host: Host) -> tuple[Tool, ...]:
     """Return the tool. Its annotation ``host`` is the addresses of the dictionary, where it has any."""
-    registry, name = host.registry("dictionaries"), host.config.section("dictionary").provider
-    addresses = tuple(registry.get(name).addresses) if name in registry.list() else ()
+    config = host.config.section("dictionary", None)
+    addresses: tuple[str, ...] = ()
+    if config is not None and config.provider in host.registry("dictionaries").list():
+        addresses = tuple(host.registry("dictionaries").get(config.provider).addresses)
     facts: dict[str, Any] = {"mutates": "none", "host": addresses} if addresses else {"mutates": "none"}
     about = "Look a word up: its meanings with part of speech, examples, synonyms and opposites."
     return (Tool("define_word_tool", about, f"{__name__}:define", _SCHEMA, replay="safe", annotations=facts),)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from .folder import ROOT
+
 
 class DocumentsConfig(BaseModel):
     """Where documents lie."""
@@ -11,5 +13,5 @@ class DocumentsConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     root: str = Field(
-        ".", description="The folder of documents, relative to the workspace; nothing outside of it is touched."
+        ROOT, description="The folder of documents, relative to the workspace; nothing outside of it is touched."
     )

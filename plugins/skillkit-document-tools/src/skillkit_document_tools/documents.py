@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
 from skillkit_markdown import read_front_matter
 
 from skillkit_core import ToolError
@@ -78,6 +77,8 @@ def read(file: Path) -> Document:
 
 def composed(head: Mapping[str, Any], text: str) -> str:
     """Return the file of a new document."""
+    import yaml
+
     fence = "-" * 3
     block = yaml.safe_dump(dict(head), allow_unicode=True, sort_keys=False, width=120)
     return f"{fence}\n{block}{fence}\n\n{text.strip()}\n"
@@ -85,6 +86,8 @@ def composed(head: Mapping[str, Any], text: str) -> str:
 
 def retagged(document: Document, tags: Sequence[str]) -> str:
     """Return the file with other tags; every other line stays as it is."""
+    import yaml
+
     line = yaml.safe_dump({"tags": list(tags)}, allow_unicode=True, default_flow_style=None, width=10_000)
     if document.block is None:
         fence = "-" * 3

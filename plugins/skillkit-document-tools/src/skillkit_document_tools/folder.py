@@ -13,8 +13,10 @@ from skillkit_core.descriptors import load_object
 if TYPE_CHECKING:
     from skillkit_core import ToolContext
 
-__all__ = ["MOST_BYTES", "DocumentFolder"]
+__all__ = ["MOST_BYTES", "ROOT", "DocumentFolder"]
 
+ROOT = "."
+"""The folder of documents where the configuration names none: the workspace."""
 MOST_BYTES = 5_000_000
 """The largest document that is read."""
 _MOST_FILES = 20_000

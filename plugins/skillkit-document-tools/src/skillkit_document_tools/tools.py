@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core import Tool, ToolError, ToolOutput
 
 from . import documents
-from .folder import DocumentFolder
+from .folder import ROOT, DocumentFolder
 
 if TYPE_CHECKING:
     from skillkit_core import Host, ToolContext
@@ -38,7 +38,8 @@ def _object(required: list[str], **properties: Mapping[str, Any]) -> dict[str, A
 
 def document_tools(host: Host) -> tuple[Tool, ...]:
     """Return the tools. Guards judge the paths of their arguments; nothing outside of ``documents.root`` is touched."""
-    root = host.config.section("documents").root
+    config = host.config.section("documents", None)
+    root = ROOT if config is None else config.root
     folder = {"type": "string", "minLength": 1, "maxLength": 1000, "default": root, "description": "The folder."}
     alone = "permissions" not in host.plugins
 

@@ -31,8 +31,10 @@ def _object(required: list[str], **properties: Mapping[str, Any]) -> dict[str, A
 
 def image_tools(host: Host) -> tuple[Tool, ...]:
     """Return the tools. Guards judge the files, and the addresses of the provider."""
-    registry, name = host.registry("image_providers"), host.config.section("images").provider
-    addresses = tuple(registry.get(name).addresses) if name in registry.list() else ()
+    config = host.config.section("images", None)
+    addresses: tuple[str, ...] = ()
+    if config is not None and config.provider in host.registry("image_providers").list():
+        addresses = tuple(host.registry("image_providers").get(config.provider).addresses)
     makes: dict[str, Any] = {"mutates": "world", "paths": ("path",)} | ({"host": addresses} if addresses else {})
     here = f"{__name__}:"
     return (

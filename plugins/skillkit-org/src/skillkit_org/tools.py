@@ -13,6 +13,7 @@ from skillkit_core import Tool, ToolError, ToolOutput
 
 from . import reading, writing
 from .reading import Heading
+from .writing import FOLDER, INBOX, TODO
 
 if TYPE_CHECKING:
     from skillkit_core import Host, ToolContext
@@ -32,25 +33,26 @@ def _object(required: list[str], **properties: Mapping[str, Any]) -> dict[str, A
 
 def org_tools(host: Host) -> tuple[Tool, ...]:
     """Return the tools. Guards judge the files."""
-    config = host.config.section("org")
+    config = host.config.section("org", None)
+    inbox, folder, todo = (INBOX, FOLDER, TODO) if config is None else (config.inbox, config.folder, config.todo)
     path = {
         "type": "string",
         "minLength": 1,
-        "default": config.folder,
+        "default": folder,
         "description": "An org file, or a folder of them.",
     }
-    reads = {"mutates": "none", "paths": {"path": config.folder}}
+    reads = {"mutates": "none", "paths": {"path": folder}}
     here = f"{__name__}:"
     return (
         Tool("add_org_inbox_item_tool", "Capture a note or task: a heading at the end of the inbox.", f"{here}add_inbox_item",
              _object(["title"], title={"type": "string", "minLength": 1, "maxLength": 500},
                      body={"type": "string", "maxLength": 50_000, "description": "Text below it."}, tags=_TAGS,
-                     todo={"enum": ["", *config.todo], "default": config.todo[0] if config.todo else "",
+                     todo={"enum": ["", *todo], "default": todo[0] if todo else "",
                            "description": "The state; empty: a note."},
                      scheduled={**_DATE, "description": "When to begin."}, deadline={**_DATE, "description": "When it is due."},
-                     path={"type": "string", "minLength": 1, "default": config.inbox, "description": "The file."}),
+                     path={"type": "string", "minLength": 1, "default": inbox, "description": "The file."}),
              opt_in="permissions" not in host.plugins, sequential=True,
-             annotations={"mutates": "files", "paths": {"path": config.inbox}}),
+             annotations={"mutates": "files", "paths": {"path": inbox}}),
         Tool("parse_org_structure_tool", "Return the headings of org files as an outline.", f"{here}parse_structure",
              _object([], path=path, limit=_LIMIT), replay="safe", annotations=reads),
         Tool("list_org_todos_tool", "List the tasks of org files, the open ones unless others are asked for.",

@@ -10,8 +10,10 @@ from pathlib import Path
 
 from skillkit_core import ToolError
 
-__all__ = ["append", "heading"]
+__all__ = ["FOLDER", "INBOX", "TODO", "append", "heading"]
 
+INBOX, FOLDER, TODO = "inbox.org", ".", ("TODO", "NEXT", "WAITING")
+"""What counts where the configuration says nothing: the inbox, the folder that is read, words of open tasks."""
 _TAG = re.compile(r"[\w@#%]+\Z")
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 

@@ -9,16 +9,16 @@ from math import asin, cos, radians, sin, sqrt
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from skillkit_core import ToolError
 
 from .provider import Place
 
-__all__ = ["RADIUS", "checked", "distance", "find", "read", "write"]
+__all__ = ["FILE", "RADIUS", "checked", "distance", "find", "read", "write"]
 
 RADIUS = 6371.0088
 """Mean radius of the earth in kilometres (IUGG)."""
+FILE = "places.yaml"
+"""The file of places where the configuration names none."""
 _MOST_BYTES = 2_000_000
 
 
@@ -38,6 +38,8 @@ def read(file: Path) -> dict[str, Place]:
     Raises:
         ToolError: it cannot be read as that.
     """
+    import yaml
+
     try:
         if not file.is_file():
             return {}
@@ -71,6 +73,8 @@ def checked(place: Place) -> Place:
 
 def write(file: Path, places: Mapping[str, Place]) -> None:
     """Write a file of places; readers see the old one or the new one."""
+    import yaml
+
     data = {
         name: {"latitude": p.latitude, "longitude": p.longitude} | ({"note": p.note} if p.note else {})
         for name, p in places.items()

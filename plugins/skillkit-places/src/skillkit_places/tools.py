@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core import Tool, ToolError, ToolOutput
 
 from . import places
+from .places import FILE
 from .provider import Place, chosen_provider
 
 if TYPE_CHECKING:
@@ -34,12 +35,13 @@ def _object(required: list[str], **properties: Mapping[str, Any]) -> dict[str, A
 
 def place_tools(host: Host) -> tuple[Tool, ...]:
     """Return the tools. Guards judge the file of places, and the addresses of the route provider."""
-    config = host.config.section("navigation")
-    file = {"type": "string", "minLength": 1, "default": config.file, "description": "The file of places."}
-    reads = {"mutates": "none", "paths": {"file": config.file}}
-    registry = host.registry("route_providers")
-    known = config.provider in registry.list()
-    addresses = tuple(registry.get(config.provider).addresses) if known else ()
+    config = host.config.section("navigation", None)
+    usual = FILE if config is None else config.file
+    file = {"type": "string", "minLength": 1, "default": usual, "description": "The file of places."}
+    reads = {"mutates": "none", "paths": {"file": usual}}
+    addresses: tuple[str, ...] = ()
+    if config is not None and config.provider in host.registry("route_providers").list():
+        addresses = tuple(host.registry("route_providers").get(config.provider).addresses)
     # which file is read decides where nothing leaves the machine
     routes = {"mutates": "none", "host": addresses} if addresses else reads
     here = f"{__name__}:"
@@ -53,7 +55,7 @@ def place_tools(host: Host) -> tuple[Tool, ...]:
                      note={"type": "string", "maxLength": 500, "description": "An address, or what there is to know."},
                      file=file),
              opt_in="permissions" not in host.plugins, sequential=True, replay="safe",
-             annotations={"mutates": "files", "paths": {"file": config.file}}),
+             annotations={"mutates": "files", "paths": {"file": usual}}),
         Tool("compute_distance_tool", "Return the distance between two places as the crow flies.", f"{here}compute_distance",
              _object(["origin", "destination"], **ends, file=file), replay="safe", annotations=reads),
         Tool("compute_route_tool", "Return the way between two places: its length, its time, and the turns.",

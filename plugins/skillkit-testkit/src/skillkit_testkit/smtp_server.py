@@ -37,6 +37,9 @@ class SMTPServer:
     """
 
     def __init__(self) -> None:
+        from importlib import import_module
+
+        self._smtp = import_module("aiosmtpd.smtp").SMTP
         self.port = 0
         self.taken: list[Taken] = []
         self.says = "250 taken"
@@ -52,13 +55,9 @@ class SMTPServer:
         return self.says
 
     def __enter__(self) -> SMTPServer:
-        from importlib import import_module
-
-        smtp = import_module("aiosmtpd.smtp").SMTP
-
         async def listen() -> Any:
             loop = asyncio.get_running_loop()
-            return await loop.create_server(lambda: smtp(self, hostname="localhost", loop=loop), "127.0.0.1", 0)
+            return await loop.create_server(lambda: self._smtp(self, hostname="localhost", loop=loop), "127.0.0.1", 0)
 
         self._thread.start()
         self._server = asyncio.run_coroutine_threadsafe(listen(), self._loop).result()

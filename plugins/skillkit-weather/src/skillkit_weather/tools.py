@@ -28,8 +28,10 @@ def _object(required: list[str], **properties: Mapping[str, Any]) -> dict[str, A
 
 def weather_tools(host: Host) -> tuple[Tool, ...]:
     """Return the tools. Their annotation ``host`` is the addresses of the provider, so that permissions judge those."""
-    registry, name = host.registry("weather_providers"), host.config.section("weather").provider
-    addresses = tuple(registry.get(name).addresses) if name in registry.list() else ()
+    config = host.config.section("weather", None)
+    addresses: tuple[str, ...] = ()
+    if config is not None and config.provider in host.registry("weather_providers").list():
+        addresses = tuple(host.registry("weather_providers").get(config.provider).addresses)
     facts: dict[str, Any] = {"mutates": "none", "host": addresses} if addresses else {"mutates": "none"}
     here = f"{__name__}:"
     return (
