@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import mailbox
+import re
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -129,7 +130,8 @@ def test_s2_9_a_mail_of_the_skill_is_sent_when_a_person_approves_it_and_not_befo
     )
     waiting = skillkit_cli("run", *wire, "--approvals", "defer", "Invite Ida to lunch on Tuesday.")
     assert smtp_server.taken == [] and "send_email_tool" in waiting.stdout + waiting.stderr
-    done = skillkit_cli("resume", "latest", *wire, "--allow", "all").ok()
+    (session,) = set(re.findall(r"resume (\S+)", waiting.stdout + waiting.stderr))
+    done = skillkit_cli("resume", session, *wire, "--allow", "all").ok()
     assert done.stdout.strip().endswith("It is sent.")
     (taken,) = smtp_server.taken
     assert taken.to == ("ida@example.org",) and taken.message["Subject"] == "Lunch"
