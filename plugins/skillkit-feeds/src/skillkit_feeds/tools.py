@@ -27,7 +27,7 @@ def _object(required: list[str], **properties: Mapping[str, Any]) -> dict[str, A
 
 def feed_tools(host: Host) -> tuple[Tool, ...]:
     """Return the tools. What goes to the network must be allowed by name where no permissions are there to judge it."""
-    fetches = {"mutates": "none", "host": "url", "web": True}
+    fetches = {"mutates": "none", "host": "url"}
     alone = "permissions" not in host.plugins
     here = f"{__name__}:"
     return (
