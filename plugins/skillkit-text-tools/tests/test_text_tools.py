@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pytest
 import skillkit_text_tools.plugin
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from skillkit_testkit.conformance import ToolConformance
 from skillkit_text_tools import compare_texts, merge_texts, transform_format
 
@@ -117,6 +117,7 @@ VALUES = st.recursive(
 ROWS = st.lists(st.dictionaries(st.text(max_size=5) | LINES, VALUES, max_size=3), max_size=4)
 
 
+@settings(deadline=None)
 @given(a=LINES, b=LINES)
 def test_each_side_of_a_comparison_is_whole(a, b):
     found = compare_texts(a, b)
@@ -127,6 +128,7 @@ def test_each_side_of_a_comparison_is_whole(a, b):
     assert found["identical"] == (a == b)
 
 
+@settings(deadline=None)
 @given(rows=ROWS.filter(lambda rows: not rows or any(rows)))
 def test_a_table_leads_back_to_the_same_json(rows):
     table = transform_format(json.dumps(rows), "json", "table")
@@ -134,6 +136,7 @@ def test_a_table_leads_back_to_the_same_json(rows):
     assert json.loads(transform_format(table, "table", "json")) == rows
 
 
+@settings(deadline=None)
 @given(texts=st.lists(LINES, max_size=4))
 def test_merging_keeps_every_paragraph_and_merging_again_changes_nothing(texts):
     for strategy in ("concatenate", "interleave", "deduplicate"):
@@ -144,6 +147,7 @@ def test_merging_keeps_every_paragraph_and_merging_again_changes_nothing(texts):
         assert words <= {" ".join(line.split()) for line in merged.split("\n")} or "\r" in "".join(texts)
 
 
+@settings(deadline=None)
 @given(text=LINES)
 def test_any_markdown_becomes_org_without_a_heading_that_was_none(text):
     made = transform_format(text, "markdown", "org")
