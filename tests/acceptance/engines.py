@@ -25,6 +25,7 @@ from skillkit_engines import (
 )
 from skillkit_routing import is_greeting
 from skillkit_skills import listing
+from skillkit_text_tools import compare_texts, merge_texts, transform_format
 
 from skillkit_core import AgentConfig, AgentRunner, AssistantMessage, ErrorKind, Host, ProviderError, Skill, hookimpl
 from skillkit_core.descriptors import Factory
@@ -144,3 +145,11 @@ def edit(document: str, operations: Sequence[Mapping[str, Any]], pre_hash: str |
     """Return what operations make of a document."""
     done = apply_operations(document, operations, pre_hash)
     return {"status": done.status, "document": done.document, "operations": done.operations, "undo": done.undo}
+
+
+def tool(name: str, args: Mapping[str, Any]) -> Any:
+    """Return what a text tool makes of its arguments."""
+    functions = {
+        "merge_texts": merge_texts, "compare_texts": compare_texts, "transform_format": transform_format,
+    }  # fmt: skip
+    return functions[name](**args)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-KINDS = ("gates", "routing", "compound", "editor")
+KINDS = ("gates", "routing", "compound", "editor", "tools")
 
 
 @pytest.mark.parametrize("kind", KINDS)

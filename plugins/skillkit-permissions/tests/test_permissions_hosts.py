@@ -91,3 +91,45 @@ def test_a_name_without_one_ascii_form_asks(tmp_path, host):
 )
 def test_private_addresses_need_a_rule_of_their_own(tmp_path, host):
     assert judged(f"http://{host}/", tmp_path, allow="*") == "ask"
+
+
+SERVICE = {"host": ("https://api.example.com/v1", "https://places.example.com"), "mutates": "world"}
+
+
+@pytest.mark.parametrize(
+    ("rules", "wanted"),
+    [
+        ({}, "ask"),
+        ({"allow": ["WebFetch(domain:api.example.com)"]}, "ask"),
+        ({"allow": ["WebFetch(domain:api.example.com)", "WebFetch(domain:places.example.com)"]}, "allow"),
+        ({"allow": ["WebFetch(domain:*.example.com)"]}, "allow"),
+        ({"allow": ["WebFetch"], "deny": ["WebFetch(domain:places.example.com)"]}, "deny"),
+        ({"deny": ["WebFetch"]}, "deny"),
+    ],
+)
+def test_a_tool_that_always_goes_to_the_same_addresses_needs_a_rule_for_each(tmp_path, rules, wanted):
+    place = {"cwd": str(tmp_path), "root": str(tmp_path), "home": str(tmp_path), "mode": "ask"}
+    request = {"tool": "forecast", "args": {"place": "Oslo"}, "annotations": SERVICE, **place}
+    assert decide(rules, request)["decision"] == wanted
+    alone = {**request, "annotations": {**SERVICE, "host": "https://api.example.com"}}
+    assert decide({"allow": ["WebFetch(domain:api.example.com)"]}, alone)["decision"] == "allow"
+
+
+@pytest.mark.parametrize(
+    ("mutates", "rules", "wanted"),
+    [
+        ("files", {}, "ask"),
+        ("files", {"allow": ["Edit(/inbox.org)"]}, "allow"),
+        ("files", {"allow": ["Read(/inbox.org)"]}, "ask"),
+        ("files", {"allow": ["Edit"], "deny": ["Edit(*.org)"]}, "deny"),
+        ("files", {"allow": ["Edit"], "deny": ["Read(inbox.org)"]}, "deny"),
+        ("none", {}, "allow"),
+        ("none", {"deny": ["Read(inbox.org)"]}, "deny"),
+        ("none", {"ask": ["Read(inbox.org)"]}, "ask"),
+        ("none", {"deny": ["Read(other.org)"]}, "allow"),
+    ],
+)
+def test_rules_for_edits_and_reads_are_about_every_tool_that_says_that_it_is_one(tmp_path, mutates, rules, wanted):
+    place = {"cwd": str(tmp_path), "root": str(tmp_path), "home": str(tmp_path), "mode": "ask"}
+    facts = {"mutates": mutates, "paths": {"path": "inbox.org"}}
+    assert decide(rules, {"tool": "add_note", "args": {}, "annotations": facts, **place})["decision"] == wanted

@@ -275,7 +275,7 @@ def _said(claim: Claim) -> str:
 def _table(draft: Draft) -> str:
     if not draft.claims:
         return ""
-    rows = [[*draft.headings, "Sources"], ["---"] * (len(draft.headings) + 1)]
+    rows = [[*draft.headings, "Sources"], [":---"] * (len(draft.headings) + 1)]
     rows += ([*claim.cells, ", ".join(claim.sources)] for claim in draft.claims)
     return "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in rows)
 

@@ -49,8 +49,8 @@ def decide_request(rules: Rules, request: Request) -> Decision:
         found = decide_line(rules, request)
     elif request.edits or request.reads:
         found = _decide_files(rules, request)
-    elif request.url is not None:
-        found = _decide_host(rules, request)
+    elif request.urls:
+        found = max((_decide_host(rules, request, url) for url in request.urls), key=lambda d: _RANK[d.outcome])
     else:
         found = _decide_name(rules, request)
     if request.names_files:
@@ -86,7 +86,7 @@ def _names(request: Request) -> tuple[str, ...]:
         else "Bash"
         if request.line is not None
         else "WebFetch"
-        if request.url is not None
+        if request.urls
         else ""
     )
     return (request.name, request.tool, kind) if kind else (request.name, request.tool)
@@ -120,12 +120,12 @@ def _named_files(rules: Rules, request: Request) -> Iterator[Decision]:
         yield found
 
 
-def _decide_host(rules: Rules, request: Request) -> Decision:
+def _decide_host(rules: Rules, request: Request, url: str) -> Decision:
     from .hosts import Unclear as UnclearHost, host_of, is_private, names_host
 
     about = [r for r in (*rules.deny, *rules.ask, *rules.allow) if any(r.names(n) for n in _names(request))]
     try:
-        host = host_of(request.url or "")
+        host = host_of(url)
     except UnclearHost as error:
         return Decision("ask", str(error))
     named = False

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from .paths import Place, Unclear, below, decides_what_runs, inside, matches, places
 from .request import Decision, Mode
-from .rules import Rule, Rules
+from .rules import EDITS, READS, Rule, Rules
 
 __all__ = ["decide_file", "forbids"]
 
@@ -32,8 +32,10 @@ def decide_file(
         cwd: where a relative path starts; ``None``: the working folder.
         deep: what is below a folder counts too.
     """
-    tool = tool or ("Edit" if writes else "Read")
-    deny = [r for r in rules.deny if r.names(tool)]
+    kind = "Edit" if writes else "Read"
+    # a tool that says that it edits or reads is one of those that a rule for these names
+    names = (tool,) if tool in EDITS | READS else (kind, tool)
+    deny = [r for r in rules.deny if _about(r, names)]
     try:
         found = places(path, place, cwd)
     except Unclear as error:
@@ -52,11 +54,11 @@ def decide_file(
     if mode == "read-only" and writes:
         return Decision("deny", "the mode is read-only")
     for rule in rules.ask:
-        if rule.names(tool) and (
+        if _about(rule, names) and (
             rule.problem or forbids(rule, found, place) or (deep and _holds_below(rule, found, place))
         ):
             return Decision("ask", f"a rule asks about {path}", rule.text, rule.origin)
-    allowed = _allowed(rules, found, place, tool)
+    allowed = _allowed(rules, found, place, names)
     if allowed is not None:
         return Decision("allow", "a rule allows it", allowed.text, allowed.origin)
     if mode == "bypass":
@@ -81,9 +83,13 @@ def _holds_below(rule: Rule, found: Collection[str], place: Place) -> bool:
     return rule.spec is not None and any(below(rule.spec, p, place) for p in found)
 
 
-def _allowed(rules: Rules, found: Collection[str], place: Place, tool: str) -> Rule | None:
+def _about(rule: Rule, names: Collection[str]) -> bool:
+    return any(rule.names(name) for name in names)
+
+
+def _allowed(rules: Rules, found: Collection[str], place: Place, names: Collection[str]) -> Rule | None:
     """Return an allow rule. Rules together may cover the link and its target."""
-    about = [r for r in rules.allow if not r.problem and r.names(tool)]
+    about = [r for r in rules.allow if not r.problem and _about(r, names)]
     covering: Rule | None = None
     for path in found:
         covering = next((r for r in about if r.spec is None or matches(r.spec, path, place, approves=True)), None)

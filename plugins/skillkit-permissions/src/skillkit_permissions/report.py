@@ -57,7 +57,9 @@ def arguments_of(tool: str, text: str | None, annotations: Mapping[str, Any]) ->
     paths = annotations.get("paths", "path" if name in EDITS | READS else ())
     usual = {"Bash": "command", "WebFetch": "url"}.get(name)
     first = paths if isinstance(paths, str) else next(iter(paths), None)
-    key = annotations.get("command") or annotations.get("host") or usual or first
+    told = annotations.get("host")
+    address = told if isinstance(told, str) and "://" not in told else None
+    key = annotations.get("command") or address or usual or first
     if key is None:
         raise UsageError(f"the arguments of {tool} are not a text", hint="write them as a JSON object: '{\"name\": 1}'")
     return {str(key): text}

@@ -111,10 +111,11 @@ class Request:
         return _text(self.annotations.get("definition"))
 
     @property
-    def url(self) -> str | None:
-        """The address; ``None`` for a tool that takes none."""
-        key = self.annotations.get("host", "url" if self.name == "WebFetch" else None)
-        return None if key is None else _text(self.args.get(key))
+    def urls(self) -> tuple[str, ...]:
+        """The addresses that the call goes to: those of arguments, and those that are the annotation; empty: it takes none."""
+        told = self.annotations.get("host", "url" if self.name == "WebFetch" else ())
+        keys = (told,) if isinstance(told, str) else told
+        return tuple(key if "://" in key else _text(self.args.get(key)) for key in keys)
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from skillkit_core import Host
+    from skillkit_core import Host, ToolResultMessage
 
     from .command_line import CommandLine
     from .engines import Stage
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from .mcp_server import MCPServer
     from .oauth_server import OAuthServer
     from .server import LLMServer
+    from .smtp_server import SMTPServer
     from .tally import Tally
+    from .web_site import WebSite
 
 pytest.register_assert_rewrite("skillkit_testkit.conformance")
 
@@ -254,6 +256,37 @@ def engine_stage(make_host: Callable[..., Host], tmp_path: Path, engine_plugins:
     from .engines import Stage
 
     return Stage(make_host, tmp_path / "skills", engine_plugins)
+
+
+@pytest.fixture
+def web_site() -> Iterator[WebSite]:
+    """A web site on loopback (:class:`~skillkit_testkit.web_site.WebSite`), running, without a page."""
+    from .web_site import WebSite
+
+    with WebSite() as site:
+        yield site
+    site.check()
+
+
+@pytest.fixture
+def smtp_server() -> Iterator[SMTPServer]:
+    """A mail server on loopback (:class:`~skillkit_testkit.smtp_server.SMTPServer`), running; it needs ``aiosmtpd``."""
+    from .smtp_server import SMTPServer
+
+    with SMTPServer() as server:
+        yield server
+
+
+@pytest.fixture
+def call_tools() -> Callable[..., list[ToolResultMessage]]:
+    """Calls tools as a model does, one after the other in one conversation, and returns their results.
+
+    ``call_tools(host, ("look_tool", {"place": "Oslo"}), ...)``; a text among the calls is what the model answers where the tool
+    before it asks one. Keyword arguments are those of :class:`~skillkit_core.AgentConfig`, and ``clock``.
+    """
+    from .tool_calls import call_tools
+
+    return call_tools
 
 
 @pytest.fixture

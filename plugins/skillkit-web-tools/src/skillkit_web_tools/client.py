@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from .config import WebConfig
 
-__all__ = ["Page", "WebClient", "client_of", "close"]
+__all__ = ["Fetched", "Page", "WebClient", "client_of", "close"]
 
 _clients: WeakKeyDictionary[Host, tuple[asyncio.AbstractEventLoop, WebClient]] = WeakKeyDictionary()
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -51,10 +51,12 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class Fetched:
     """What a server sent.
 
     Attributes:
+        url: the address that answered, after redirects.
+        status: of HTTP.
         media_type: for example ``text/html``, in lower case.
         charset: what the server says; ``None``: nothing.
         body: the bytes, and a little more than ``max_bytes`` where there is more.
@@ -101,15 +103,8 @@ class WebClient:
             ToolError: the address is no web page that may be fetched, or it could not be.
         """
         ends = asyncio.get_running_loop().time() + self.config.timeout
-        url = web_address(text)
-        try:
-            async with asyncio.timeout_at(ends):
-                answer = await self._fetched(url)
-        except TimeoutError:
-            raise ToolError(f"no answer from {url} within {self.config.timeout:g} s") from None
+        answer = await self.fetch(text)
         where, limit = str(answer.url), self.config.max_bytes
-        if answer.status >= 400:
-            raise ToolError(f"{where} answered with HTTP {answer.status}")
         if not (answer.media_type == "application/xhtml+xml" or _TEXT.match(answer.media_type)):
             raise ToolError(f"{where} is {answer.media_type}, which cannot be shown as text")
         title, shown = await read_apart(
@@ -118,13 +113,29 @@ class WebClient:
         )  # fmt: skip
         return Page(where, title, shown, cut=len(answer.body) > limit)
 
-    async def _fetched(self, url: URL) -> _Answer:
+    async def fetch(self, text: str) -> Fetched:
+        """Return what is at an address, as bytes, following redirects on the same host.
+
+        Raises:
+            ToolError: the address is none that may be fetched, or it could not be, or HTTP says that it is not there.
+        """
+        url = web_address(text)
+        try:
+            async with asyncio.timeout(self.config.timeout):
+                answer = await self._fetched(url)
+        except TimeoutError:
+            raise ToolError(f"no answer from {url} within {self.config.timeout:g} s") from None
+        if answer.status >= 400:
+            raise ToolError(f"{answer.url} answered with HTTP {answer.status}")
+        return answer
+
+    async def _fetched(self, url: URL) -> Fetched:
         """Return what the server sends, after redirects."""
         for _ in range(self.config.max_redirects + 1):
             if self.config.robots and not await self._allowed_by_robots(url):
                 raise ToolError(f"robots.txt of {url.raw_authority} does not allow {url} to be fetched by programs")
             found = await self._get(url, self.config.max_bytes)
-            if isinstance(found, _Answer):
+            if isinstance(found, Fetched):
                 return found
             if _host(found) != _host(url):
                 # who allowed the one host did not allow every host that it names
@@ -160,7 +171,7 @@ class WebClient:
         except (ValueError, RecursionError):
             raise ToolError(f"{host} did not answer with JSON") from None
 
-    async def _get(self, url: URL, limit: int) -> _Answer | URL:
+    async def _get(self, url: URL, limit: int) -> Fetched | URL:
         """Return what the server sends, or the address that it redirects to."""
         check(url, self.config.private_hosts)
         session = self._http(not is_named(url, self.config.private_hosts))
@@ -169,7 +180,7 @@ class WebClient:
                 if answer.status in _REDIRECTS and (target := answer.headers.get("Location")):
                     return web_address(str(url.join(URL(target))))
                 body = await _read(answer, limit)
-                return _Answer(answer.url, answer.status, answer.content_type.lower(), answer.charset, body)
+                return Fetched(answer.url, answer.status, answer.content_type.lower(), answer.charset, body)
         except (aiohttp.ClientError, ValueError, OSError) as error:
             raise _unreachable(str(url), error) from None
 
@@ -177,13 +188,13 @@ class WebClient:
         """Return whether robots.txt of the site lets programs fetch the URL; a site without one lets them."""
         origin = url.origin()
         if origin not in self._robots:
-            found: _Answer | URL = origin.with_path("/robots.txt")
+            found: Fetched | URL = origin.with_path("/robots.txt")
             for _ in range(self.config.max_redirects + 1):
-                if isinstance(found, _Answer) or _host(found) != _host(url):
+                if isinstance(found, Fetched) or _host(found) != _host(url):
                     break
                 found = await self._get(found, _ROBOTS_BYTES)
-            there = isinstance(found, _Answer) and found.status == 200
-            self._robots[origin] = found.body[:_ROBOTS_BYTES] if there and isinstance(found, _Answer) else b""
+            there = isinstance(found, Fetched) and found.status == 200
+            self._robots[origin] = found.body[:_ROBOTS_BYTES] if there and isinstance(found, Fetched) else b""
             while len(self._robots) > _ROBOTS_KEPT:
                 del self._robots[next(iter(self._robots))]
         rules, agent = self._robots[origin], self.config.user_agent

@@ -1,0 +1,7 @@
+"""The tools of calendars in ``.ics`` files."""
+
+from __future__ import annotations
+
+__all__: list[str] = []
+
+__version__ = "0.2.0"

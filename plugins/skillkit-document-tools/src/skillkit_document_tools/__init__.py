@@ -1,0 +1,7 @@
+"""Tools for documents: Markdown files with front matter."""
+
+from __future__ import annotations
+
+__all__: list[str] = []
+
+__version__ = "0.2.0"

@@ -1,0 +1,27 @@
+"""The plugin ``memory-tools``: facts that last over sessions, and what was said in this one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from skillkit_core import hookimpl
+from skillkit_core.descriptors import ConfigSection
+
+if TYPE_CHECKING:
+    from skillkit_core import Tool
+
+
+@hookimpl
+def register_config(register: Callable[[ConfigSection], None]) -> None:
+    """Offer the section ``memory``."""
+    register(ConfigSection("memory", "skillkit_memory_tools.config:MemoryConfig"))
+
+
+@hookimpl
+def register_tools(register: Callable[[Tool], None]) -> None:
+    """Offer the tools."""
+    from .tools import TOOLS
+
+    for tool in TOOLS:
+        register(tool)

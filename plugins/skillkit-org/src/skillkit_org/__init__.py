@@ -1,0 +1,7 @@
+"""The tools of org files."""
+
+from __future__ import annotations
+
+__all__: list[str] = []
+
+__version__ = "0.2.0"

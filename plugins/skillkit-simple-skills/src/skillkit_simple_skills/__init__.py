@@ -1,0 +1,7 @@
+"""Ten skills that are done by calling tools, and the tool with which ``help`` looks around."""
+
+from __future__ import annotations
+
+__all__: list[str] = []
+
+__version__ = "0.2.0"
