@@ -79,11 +79,8 @@ def pytest_runtest_teardown(item, nextitem):
         gc.freeze()
 
 
-# What only a few commands import, with large libraries: each fork would copy the tables of their pages.
-RARE = (
-    "skillkit_mcp", "skillkit_web_tools", "skillkit_testkit", "skillkit_recorder",
-    "skillkit_chat.conversation", "skillkit_chat.rpc",
-)  # fmt: skip
+# What no command imports.
+RARE = ("skillkit_testkit",)
 
 
 @pytest.fixture(scope="session")
