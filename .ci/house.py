@@ -67,7 +67,9 @@ class Package:
         self.name, self.folder = folder.name, folder
         self.trees = {self._module(p): ast.parse(p.read_text("utf-8")) for p in sorted(folder.rglob("*.py"))}
         self.lines = sum(len(p.read_text("utf-8").splitlines()) for p in folder.rglob("*.py"))
-        self.imports = [one for name, tree in self.trees.items() for one in self._imports(name, self._package(name), tree)]
+        self.imports = [
+            one for name, tree in self.trees.items() for one in self._imports(name, self._package(name), tree)
+        ]
 
     def _module(self, path: Path) -> str:
         parts = path.relative_to(self.folder.parent).with_suffix("").parts
