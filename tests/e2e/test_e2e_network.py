@@ -150,7 +150,9 @@ def test_commands_lose_the_network_and_get_it_back_and_a_kept_session_remembers(
 
 
 def test_the_network_of_an_ordinary_users_commands_is_switched():
-    pass_as_an_ordinary_user(__file__, "test_commands_lose_the_network_and_get_it_back_and_a_kept_session_remembers")
+    pass_as_an_ordinary_user(
+        __file__, "test_commands_lose_the_network_and_get_it_back_and_a_kept_session_remembers[open]"
+    )
 
 
 async def test_calls_in_this_process_run_while_it_is_off_only_if_they_reach_nothing(agent_with):
