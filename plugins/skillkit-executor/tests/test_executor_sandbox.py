@@ -99,8 +99,9 @@ async def ended(*words):
         await asyncio.to_thread(until_ended, found[0])
 
 
-@pytest.mark.smoke
-@pytest.mark.parametrize(("transport", "policy"), [("stdio", "mine"), ("http", "open")])
+@pytest.mark.parametrize(
+    ("transport", "policy"), [pytest.param("stdio", "mine", marks=pytest.mark.smoke), ("http", "open")]
+)
 async def test_tools_work_inside_and_the_kernel_refuses_the_rest_and_says_why(
     transport, policy, agent_in, work, outside, monkeypatch, skillkit_home
 ):
