@@ -69,7 +69,9 @@ def connects(url):
 def agent_with(skillkit_home):
     def make(*turns, session="new", **settings):
         given = {key.replace("__", "."): value for key, value in settings.items()}
-        host = Host(plugins=[("own", Tools())], cwd=skillkit_home.cwd, settings=given or STDIO)
+        host = Host(
+            plugins=[("own", Tools())], cwd=skillkit_home.cwd, settings={"tui.leader_timeout": 60, **(given or STDIO)}
+        )
         agent = AgentRunner(AgentConfig(cwd=skillkit_home.cwd), host=host, session=session)
         agent.set_adapter(ScriptedModel(list(turns)))
         return agent
