@@ -44,10 +44,12 @@ collect_ignore_glob = ["plugins/*/src/*/templates/*"]
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure():
-    """Add the profile of Hypothesis, which is imported here because bytecode has its folder only now."""
+    """Add the profiles of Hypothesis, which is imported here because bytecode has its folder only now."""
     from hypothesis import settings
 
     settings.register_profile("full", max_examples=10 * settings.default.max_examples)
+    settings.register_profile("quick", max_examples=settings.default.max_examples // 2)
+    settings.load_profile("quick")  # one that the command line names takes its place
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -79,11 +81,8 @@ def pytest_runtest_teardown(item, nextitem):
         gc.freeze()
 
 
-# What only a few commands import, with large libraries: each fork would copy the tables of their pages.
-RARE = (
-    "skillkit_mcp", "skillkit_web_tools", "skillkit_testkit", "skillkit_recorder",
-    "skillkit_chat.conversation", "skillkit_chat.rpc",
-)  # fmt: skip
+# What no command imports.
+RARE = ("skillkit_testkit",)
 
 
 @pytest.fixture(scope="session")

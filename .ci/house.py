@@ -34,6 +34,7 @@ LIMITS = {
 }
 LISTS = ("listdir", "scandir", "Path", "glob", "iglob")
 FENCE = "---"  # what stands around front matter
+HOLD_STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)  # no expression holds an import
 PROCESSES = (
     "skillkit_process",
     "skillkit_sandbox_attacks",
@@ -66,30 +67,38 @@ class Package:
         self.name, self.folder = folder.name, folder
         self.trees = {self._module(p): ast.parse(p.read_text("utf-8")) for p in sorted(folder.rglob("*.py"))}
         self.lines = sum(len(p.read_text("utf-8").splitlines()) for p in folder.rglob("*.py"))
-        self.imports = [one for name, tree in self.trees.items() for one in self._imports(name, tree)]
+        self.imports = [
+            one for name, tree in self.trees.items() for one in self._imports(name, self._package(name), tree)
+        ]
 
     def _module(self, path: Path) -> str:
         parts = path.relative_to(self.folder.parent).with_suffix("").parts
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
-    def _imports(self, importer: str, tree: ast.AST, typing: bool = False) -> Iterator[Import]:
-        is_package = (self.folder.parent / Path(*importer.split(".")) / "__init__.py").is_file()
+    def _package(self, module: str) -> list[str]:
+        """Return the parts of the package that a module is in: itself, where it is one."""
+        parts = module.split(".")
+        is_package = (self.folder.parent / Path(*parts) / "__init__.py").is_file()
+        return parts if is_package else parts[:-1]
+
+    def _imports(self, importer: str, package: list[str], tree: ast.AST, typing: bool = False) -> Iterator[Import]:
         for node in ast.iter_child_nodes(tree):
+            if not isinstance(node, HOLD_STATEMENTS):
+                continue
             if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
                 for one in node.body:
-                    yield from self._imports(importer, ast.Module([one], []), True)
+                    yield from self._imports(importer, package, ast.Module([one], []), True)
                 for one in node.orelse:
-                    yield from self._imports(importer, ast.Module([one], []), typing)
+                    yield from self._imports(importer, package, ast.Module([one], []), typing)
                 continue
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     yield Import(importer, node.lineno, alias.name, (), typing)
             elif isinstance(node, ast.ImportFrom):
-                base = importer.split(".")
-                base = base[: len(base) - node.level + is_package] if node.level else []
+                base = package[: len(package) - node.level + 1] if node.level else []
                 module = ".".join([*base, *([node.module] if node.module else [])])
                 yield Import(importer, node.lineno, module, tuple(alias.name for alias in node.names), typing)
-            yield from self._imports(importer, node, typing)
+            yield from self._imports(importer, package, node, typing)
 
     def edges(self, typing: bool = False) -> dict[str, set[str]]:
         """Return the modules of the package that each of its modules imports.

@@ -6,6 +6,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ ARG_KEYS = {"type", "description", "required", "default", "enum", "minimum", "ma
 TYPES = {"string", "integer", "number", "boolean", "file", "json", "array"}
 
 
+@cache
 def parts(skill):
     text = (BUNDLED / skill / "SKILL.md").read_text(encoding="utf-8")
     assert text.startswith("---\n")

@@ -86,7 +86,7 @@ def client(skillkit_cli, llm_server, monkeypatch, booked):
 
     def make(*options):
         seen = Seen()
-        argv = [*skillkit_cli.argv, "rpc"]
+        argv = [*skillkit_cli.program, "rpc"]
         made = RpcClient([*wire, *options], argv=argv, cwd=skillkit_cli.home.cwd, on_message=seen)
         made.seen = seen
         return made
@@ -157,7 +157,7 @@ def test_a_program_that_answers_approvals_has_the_tools_of_a_terminal_and_sees_w
         return ApproveResult(decision="deny")
 
     async def work():
-        argv = [*skillkit_cli.argv, "rpc"]
+        argv = [*skillkit_cli.program, "rpc"]
         how = {"on_approve": approve, "argv": argv, "cwd": skillkit_cli.home.cwd, "version": version}
         async with RpcClient(client.wire, **how) as program:
             await program.prompt("go")
@@ -172,7 +172,7 @@ def test_a_program_that_answers_no_approvals_has_no_tool_that_would_be_asked_abo
     llm_server.script(Reply(text=DONE))
 
     async def work():
-        async with RpcClient(client.wire, argv=[*skillkit_cli.argv, "rpc"], cwd=skillkit_cli.home.cwd) as program:
+        async with RpcClient(client.wire, argv=[*skillkit_cli.program, "rpc"], cwd=skillkit_cli.home.cwd) as program:
             await program.prompt("go")
 
     run(work())

@@ -11,7 +11,7 @@ import pyte
 import pytest
 from e2e_git import git
 from skillkit_chat.client import RpcClient
-from skillkit_testkit import Call, Reply
+from skillkit_testkit import Call, Reply, screen_text
 
 NOTING = Path(__file__).parent / "support" / "noting_plugin.py"
 # where somebody can be asked, a conversation offers the tools of the web, too
@@ -112,7 +112,7 @@ class Desk:
             assert terminal.wait() == 0, terminal.text
             screen = pyte.Screen(120, 150)
             pyte.ByteStream(screen).feed(terminal.seen)
-        return "\n".join(line.rstrip() for line in screen.display)
+        return screen_text(screen)
 
 
 def comparable(events):

@@ -37,7 +37,7 @@ print(json.dumps({"found": found, "failed": failed, "problems": [str(p) for h in
 """
 
 
-@pytest.mark.parametrize("process", range(4))
+@pytest.mark.parametrize("process", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 4))])
 def test_six_threads_on_a_cold_host_all_have_its_session_store_its_tools_and_an_answer(
     process: int, skillkit_home: Any
 ) -> None:

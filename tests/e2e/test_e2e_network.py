@@ -69,7 +69,9 @@ def connects(url):
 def agent_with(skillkit_home):
     def make(*turns, session="new", **settings):
         given = {key.replace("__", "."): value for key, value in settings.items()}
-        host = Host(plugins=[("own", Tools())], cwd=skillkit_home.cwd, settings=given or STDIO)
+        host = Host(
+            plugins=[("own", Tools())], cwd=skillkit_home.cwd, settings={"tui.leader_timeout": 60, **(given or STDIO)}
+        )
         agent = AgentRunner(AgentConfig(cwd=skillkit_home.cwd), host=host, session=session)
         agent.set_adapter(ScriptedModel(list(turns)))
         return agent
@@ -150,7 +152,9 @@ def test_commands_lose_the_network_and_get_it_back_and_a_kept_session_remembers(
 
 
 def test_the_network_of_an_ordinary_users_commands_is_switched():
-    pass_as_an_ordinary_user(__file__, "test_commands_lose_the_network_and_get_it_back_and_a_kept_session_remembers")
+    pass_as_an_ordinary_user(
+        __file__, "test_commands_lose_the_network_and_get_it_back_and_a_kept_session_remembers[open]"
+    )
 
 
 async def test_calls_in_this_process_run_while_it_is_off_only_if_they_reach_nothing(agent_with):

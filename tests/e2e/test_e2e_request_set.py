@@ -12,7 +12,10 @@ import yaml
 
 from skillkit_core import AgentConfig, AgentRunner, Host
 
-REQUESTS = yaml.safe_load((Path(__file__).parent / "support" / "requests.yaml").read_text(encoding="utf-8"))
+REQUESTS = yaml.load(
+    (Path(__file__).parent / "support" / "requests.yaml").read_text(encoding="utf-8"),
+    Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),  # a tenth of the time, in every process that collects
+)
 FILES = {
     "emp.csv": """\
 name,dept,salary,age,city,hired
@@ -115,7 +118,7 @@ def _names(ask, text):
     return not words.isdisjoint(word.casefold() for word in re.findall(r"[^\W_]+", ask))
 
 
-@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.slow)], ids=["every third", "all"])
+@pytest.mark.parametrize("step", [10, pytest.param(1, marks=pytest.mark.slow)], ids=["every tenth", "all"])
 def test_no_request_is_answered_beside_the_point_and_most_are_answered(files, step):
     requests, unserved = REQUESTS["served"][::step], REQUESTS["unserved"][::step]
     answers = asyncio.run(_all(files, requests, unserved))
@@ -150,7 +153,7 @@ def _rows(heading):
 
 
 @pytest.mark.skipif(not PAGE.is_file(), reason="the page is in the checkout, and these tests run outside of it")
-@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.slow)], ids=["every third", "all"])
+@pytest.mark.parametrize("step", [10, pytest.param(1, marks=pytest.mark.slow)], ids=["every tenth", "all"])
 def test_the_page_of_plain_requests_is_true(files, step):
     from skillkit_offline import choose
 

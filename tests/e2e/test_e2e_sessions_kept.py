@@ -38,6 +38,7 @@ def test_a_run_that_was_killed_in_its_answer_goes_on_where_it_was_cut_off(
     with skillkit_cli.start("run", *asked, "Tell me a tale.") as process:
         until_changed(lambda: any('"Once upon a time"' in p.read_text() for p in sessions.glob("*.jsonl")), sessions)
         process.send_signal(signal.SIGKILL)
+        process.communicate()  # until its pipes are closed
     [file] = sessions.glob("*.jsonl")
     shown = skillkit_cli("sessions", "show", file.stem, "--json").ok().json
     assert (shown["state"], [e["type"] for e in shown["entries"]]) == ("waiting", ["custom_message", "message"])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyte
 import pytest
 from skillkit_chat.conversation.status import status_line
-from skillkit_testkit import Call, Fail, Gate, Hang, Reply, Terminal
+from skillkit_testkit import Call, Fail, Gate, Hang, Reply, Terminal, screen_text
 
 from skillkit_core import TokenUsage
 
@@ -36,7 +36,7 @@ class Chat(Terminal):
         """What a person sees."""
         self._stream.feed(self.seen[self._fed :])
         self._fed = len(self.seen)
-        return "\n".join(line.rstrip() for line in self._screen.display).rstrip()
+        return screen_text(self._screen)
 
     def expect(self, *texts, times=1):
         """Wait until all texts stand on the screen."""

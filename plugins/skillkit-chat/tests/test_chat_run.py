@@ -95,7 +95,7 @@ def test_the_request_can_come_from_standard_input(echoes, skillkit_cli):
 def test_standard_input_is_read_up_to_a_stated_size(skillkit_cli):
     with Path("/dev/zero").open() as endless:
         done = subprocess.run(
-            [*skillkit_cli.argv, "run", "-"], stdin=endless, capture_output=True, text=True, timeout=60, check=False
+            [*skillkit_cli.program, "run", "-"], stdin=endless, capture_output=True, text=True, timeout=60, check=False
         )
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr == (

@@ -437,7 +437,7 @@ def test_s5_4_whatever_a_model_answers_only_claims_with_sources_that_exist_are_w
 
 
 TWO_CELLS = table(["a", "b"], (["1"], ["S1"]))
-A_TABLE = "| a | Sources |\n| --- | --- |\n| 1 \\| 2 | S1 |"
+A_TABLE = "| a | Sources |\n| :--- | :--- |\n| 1 \\| 2 | S1 |"
 
 
 @pytest.mark.parametrize(

@@ -99,8 +99,9 @@ async def ended(*words):
         await asyncio.to_thread(until_ended, found[0])
 
 
-@pytest.mark.smoke
-@pytest.mark.parametrize(("transport", "policy"), [("stdio", "mine"), ("http", "open")])
+@pytest.mark.parametrize(
+    ("transport", "policy"), [pytest.param("stdio", "mine", marks=pytest.mark.smoke), ("http", "open")]
+)
 async def test_tools_work_inside_and_the_kernel_refuses_the_rest_and_says_why(
     transport, policy, agent_in, work, outside, monkeypatch, skillkit_home
 ):
@@ -386,7 +387,7 @@ def test_a_decision_in_another_process_counts_for_the_call_that_was_shown(
     assert entries.count('"executor.escalation"') == 2
 
 
-@pytest.mark.parametrize("first", ["escalate", "ask"])
+@pytest.mark.parametrize("first", ["escalate", pytest.param("ask", marks=pytest.mark.slow)])
 async def test_a_call_that_waits_behind_another_one_has_the_same_note_as_the_first(first, agent_in, work, outside):
     calls = [bash(f"echo one > {outside}/one.txt"), bash(f"echo two > {outside}/two.txt")]
     earlier = Call("escalate", {"call": 1}) if first == "escalate" else bash("echo asked")
@@ -408,7 +409,7 @@ async def test_a_call_that_waits_behind_another_one_has_the_same_note_as_the_fir
     await agent.host.aclose()
 
 
-@pytest.mark.parametrize("answer", ["--allow", "--deny"])
+@pytest.mark.parametrize("answer", ["--allow", pytest.param("--deny", marks=pytest.mark.slow)])
 def test_a_decision_in_another_process_counts_for_a_call_that_waits_behind_another_one(
     answer, skillkit_cli, skillkit_home, llm_server, outside
 ):

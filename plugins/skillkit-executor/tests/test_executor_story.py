@@ -30,8 +30,9 @@ def work(skillkit_home):
     return cwd
 
 
-@pytest.mark.smoke
-@pytest.mark.parametrize("transport", [None, "local", "stdio", "http"])
+@pytest.mark.parametrize(
+    "transport", [None, "local", *(pytest.param(how, marks=pytest.mark.smoke) for how in ("stdio", "http"))]
+)
 async def test_an_agent_works_the_same_with_every_transport(transport, work, make_host, llm_server):
     settings = {
         "permissions.allow": ["Bash", "Edit"],  # a rule offers the tool, as in most configurations

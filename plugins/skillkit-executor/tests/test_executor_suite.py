@@ -28,7 +28,6 @@ class TestThisProcess(ExecutorConformance):
         return lambda host: RemoteExecutor(host, "local")
 
 
-@pytest.mark.smoke
 class TestAChildOverStdio(_Elsewhere):
     @pytest.fixture
     def make_executor(self):

@@ -250,7 +250,7 @@ def _bare(event: StreamEvent) -> StreamEvent:
 
 
 @pytest.mark.parametrize("api", sorted(ADAPTERS))
-@pytest.mark.parametrize("chunk", ["event", "rand:1", "rand:2", "64;gzip=1"])
+@pytest.mark.parametrize("chunk", ["event", "rand:1", pytest.param("rand:2", marks=pytest.mark.slow), "64;gzip=1"])
 def test_the_same_bytes_in_other_pieces_give_the_same_events(
     api: str, chunk: str, replay: str, cases: list[Any]
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 from skillkit_chat.client import RpcClient
 from skillkit_chat.rpc.protocol import ApproveResult
 from skillkit_sandbox_attacks import pass_as_an_ordinary_user
-from skillkit_testkit import Call, Reply, Terminal
+from skillkit_testkit import Call, Reply, Terminal, screen_text
 
 PLAN = ".skillkit/plan.md"
 EDITOR = "import pathlib, sys\np = pathlib.Path(sys.argv[1])\np.write_text(p.read_text() + '\\n2. say so')\n"
@@ -105,7 +105,7 @@ class Screen(Terminal):
     def screen(self):
         self._stream.feed(self.seen[self._fed :])
         self._fed = len(self.seen)
-        return "\n".join(line.rstrip() for line in self._screen.display).rstrip()
+        return screen_text(self._screen)
 
     def expect(self, *texts, gone="\x1b"):
         until = time.monotonic() + 60

@@ -57,6 +57,7 @@ def sh(script: str) -> list[str]:
     return ["sh", "-c", script]
 
 
+@pytest.mark.smoke
 def test_a_program_runs_to_its_end(go):
     async def scenario():
         out, errors = Capture(1000), Tail(1000)
@@ -98,6 +99,7 @@ def test_a_daemon_that_left_everything_is_found(go, gone, tmp_path, how):
     assert gone(go(scenario()))
 
 
+@pytest.mark.smoke
 def test_a_keeper_ends_what_a_killed_program_left(go, gone, tmp_path):
     async def scenario():
         os.mkfifo(path := tmp_path / "pid")
@@ -200,6 +202,7 @@ def test_a_cancelled_end_kills_at_once(go, gone):
     assert gone(go(scenario()))
 
 
+@pytest.mark.smoke
 def test_a_server_ends_with_its_input(go):
     async def scenario():
         lines = LineReader()

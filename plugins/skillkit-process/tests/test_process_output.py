@@ -26,6 +26,7 @@ def test_a_line_of_ten_megabytes_without_an_end_arrives_whole(go):
     assert line == b"x" * 10_000_000
 
 
+@pytest.mark.smoke
 def test_a_line_over_64_kib_is_not_lost_among_others(go):
     script = "echo first; head -c 70000 /dev/zero | tr '\\0' x; echo; echo last"
     assert go(lines_of(script)) == [b"first", b"x" * 70_000, b"last"]

@@ -44,6 +44,7 @@ def recorded(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.smoke
 def test_a_recording_that_matches_ends_with_0(recorded: Path, skillkit_cli: Any) -> None:
     done = skillkit_cli("--plugins", "recorder", "replay", recorded).ok()
     assert done.stdout.startswith("the replay matches: 2 requests, 1 tool execution, ")

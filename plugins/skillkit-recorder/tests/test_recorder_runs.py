@@ -33,6 +33,7 @@ from skillkit_core import (
 from skillkit_core.testing import Call as Calls, Hang, Reply as Says, ScriptedModel, VirtualClock
 
 
+@pytest.mark.smoke
 def test_tools_side_by_side_begin_and_end_in_the_recorded_order(tmp_path: Path) -> None:
     """A tool may have waited to begin, and a result to be told: who made them wait may not be there in the replay."""
     path = tmp_path / "session.jsonl"
@@ -216,6 +217,7 @@ def test_runs_that_a_message_began_are_replayed(tmp_path: Path) -> None:
     assert [response.content for response in again.responses] == ["One.", "Two.", "Three."]
 
 
+@pytest.mark.smoke
 def test_a_suspension_and_its_decision_are_replayed(tmp_path: Path) -> None:
     path, ran = tmp_path / "session.jsonl", []
 

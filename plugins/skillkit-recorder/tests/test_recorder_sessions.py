@@ -62,6 +62,7 @@ def answers(done: Replay) -> list[str]:
     return [response.content for response in done.responses if not isinstance(response, SkillKitError)]
 
 
+@pytest.mark.smoke
 def test_forks_and_moves_are_replayed_at_the_same_entries(tmp_path: Path) -> None:
     async def work(agent: AgentRunner) -> None:
         await agent.session.append("session_info", {"title": "a note that no replay writes"})

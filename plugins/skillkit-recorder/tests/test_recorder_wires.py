@@ -112,6 +112,7 @@ def test_the_fixture_fails_with_what_differs(recorded: Path, replay_recording: A
         replay_recording(recorded, plugins=[("careful", NoNines())])
 
 
+@pytest.mark.smoke
 def test_a_changed_request_is_said_with_its_path(recorded: Path) -> None:
     lines = recorded.read_text().replace("Count twice.", "Count thrice.", 1)  # what the user says; not what was sent
     recorded.write_text(lines)

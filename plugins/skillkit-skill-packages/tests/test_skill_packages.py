@@ -88,6 +88,7 @@ def test_every_archive_gives_the_expected_answer(shared, run, installed):
     assert not wrong and names(installed) == []
 
 
+@pytest.mark.smoke
 def test_an_archive_is_installed_with_its_digest_verified_and_removed(shared, run, installed, lock):
     file = shared / "archives/good.skill"
     run("install", file, "--yes")
@@ -196,6 +197,7 @@ def test_no_paths_lead_out_of_the_folder_or_replace_a_file(tmp_path_factory, pat
     assert sorted(read_files(root)) == sorted(files)
 
 
+@pytest.mark.smoke
 def test_a_folder_is_installed_without_what_lies_beside_its_skills(run, installed, tmp_path):
     root = tmp_path / "project"
     folder(root / "skills", "one", **{"references/a.md": "A", ".env.example": "X=1"})
@@ -543,6 +545,7 @@ def commit(place: Path, message: str) -> str:
     return git("rev-parse", "HEAD", cwd=place)
 
 
+@pytest.mark.smoke
 def test_a_branch_a_tag_or_a_commit_of_a_repository(run, installed, lock, repository):
     first, url = git("rev-parse", "v1^{commit}", cwd=repository), repository.as_uri()
     for ref, text in (("v1", "First."), (first, "First."), ("main", "Second."), (None, "Second.")):

@@ -10,8 +10,10 @@ from skillkit_skill_tools import make_skill
 from skillkit_core import UsageError
 
 
-@pytest.mark.smoke
-@pytest.mark.parametrize("name", ["word-count", "count", "a", "web3", "top-10", "the-words-of-a-text"])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param("word-count", marks=pytest.mark.smoke), "count", "a", "web3", "top-10", "the-words-of-a-text"],
+)
 def test_a_new_skill_is_green_and_its_example_runs(skillkit_cli, skillkit_home, name):
     made = skillkit_cli("skills", "new", name).ok()
     assert made.stdout.splitlines()[0] == f"✓ {name}: a skill with one action and four tests."

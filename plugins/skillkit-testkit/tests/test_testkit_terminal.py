@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from skillkit_testkit import Terminal
+from skillkit_testkit import Terminal, screen_text
 
 ASKS = """
 import os, sys
@@ -45,3 +45,13 @@ def test_a_program_that_is_silent_too_long_is_given_up_and_killed():
         with pytest.raises(AssertionError, match="did not end"):
             terminal.wait()
     assert terminal.process.returncode == -9
+
+
+def test_the_text_on_an_emulated_screen_is_that_of_its_display():
+    pyte = pytest.importorskip("pyte")
+    screen = pyte.Screen(20, 6)
+    pyte.Stream(screen).feed(
+        "wide 日本 e\u0301nd  \r\n\r\n\x1b[4;15Hfar away\x1b[1;1H\x1b[41m \x1b[0m\x1b[2;3Hx\x1b[2K"
+    )
+    assert screen_text(screen) == "\n".join(line.rstrip() for line in screen.display).rstrip()
+    assert screen_text(pyte.Screen(20, 6)) == ""

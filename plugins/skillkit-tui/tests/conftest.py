@@ -103,14 +103,18 @@ class Stage:
 
 @pytest.fixture
 def stage(skillkit_home):
-    """``stage(turns, plugins=(), size=(80, 24), ...)`` is an async context manager that gives a :class:`Stage`."""
+    """``stage(turns, plugins=(), size=(80, 24), ...)`` is an async context manager that gives a :class:`Stage`.
+
+    ``leader`` are the seconds that the leader key waits: more than a busy machine takes between two keys.
+    """
 
     @contextlib.asynccontextmanager
     async def open_(
-        turns=(), plugins=(), size=(80, 24), session=None, kept=False, tools=(), theme="dark", model="any", after=None
-    ):
+        turns=(), plugins=(), size=(80, 24), session=None, kept=False, tools=(), theme="dark", model="any", after=None,
+        leader=60.0,
+    ):  # fmt: skip
         names = [("commands", skillkit_commands.plugin), ("tui", skillkit_tui.plugin), *plugins]
-        host = Host(plugins=names, discover=False, cwd=skillkit_home.cwd)
+        host = Host(plugins=names, discover=False, cwd=skillkit_home.cwd, settings={"tui.leader_timeout": leader})
         agent = AgentRunner(AgentConfig(model=model, tools=tools), host=host, session=session)
         script = ScriptedModel(turns)
         agent.set_adapter(script)

@@ -59,6 +59,17 @@ class Contributes:
         register(SlashCommand("edit-plan", "Edit.", fail))
 
 
+def test_the_leader_key_forgets_by_itself(stage, play):
+    async def story():
+        async with stage(leader=0.05) as on:
+            await on.press("escape", "space")
+            await on.until(lambda: on.ui.mode == "NORMAL")
+            await on.press("i")
+            assert on.ui.mode == "INSERT"
+
+    play(story())
+
+
 @pytest.mark.smoke
 def test_space_leads_and_plugins_bring_keys_of_which_the_missing_say_so(stage, play, snapshot):
     async def story():
@@ -86,8 +97,6 @@ def test_space_leads_and_plugins_bring_keys_of_which_the_missing_say_so(stage, p
             assert on.ui.line.text == "", "nobody typed the command of a chord"
             await on.press("space", "y")
             await on.until("Space y does nothing")
-            await on.press("space")
-            await on.until(lambda: on.ui.mode == "NORMAL")  # a second later
             await on.press("space", "question_mark")
             await on.until("complete /commands and @files; history")
             assert "execute the plan (needs skillkit-planning)" in on.ui.record.main.blocks[-1].text

@@ -127,7 +127,9 @@ TURNS = [
 ]
 
 
-@pytest.mark.parametrize("size", [(80, 24), (200, 60)], ids="{0[0]}x{0[1]}".format)
+@pytest.mark.parametrize(
+    "size", [(80, 24), pytest.param((200, 60), marks=pytest.mark.slow)], ids="{0[0]}x{0[1]}".format
+)
 def test_screens_look_as_they_were_looked_at_and_can_be_read_light_and_dark(stage, play, snapshot, picture, size):
     async def story(theme):
         told, faint = [], {}

@@ -23,6 +23,7 @@ from skillkit_chat.conversation.chat import Chat
 from skillkit_frontend import Choices
 from skillkit_live import Connection, Lives, RpcClient, RpcError, Server
 from skillkit_live.protocol import ApproveResult
+from skillkit_testkit import screen_text
 from skillkit_tui.app import TerminalUI
 
 from skillkit_core import AgentConfig, AgentRunner, Host, Origin, RetryPolicy
@@ -170,7 +171,7 @@ class EmulatedOutput(io.StringIO):
 
     @property
     def text(self):
-        return "\n".join(line.rstrip() for line in self._screen.display).rstrip()
+        return screen_text(self._screen)
 
 
 class TuiFront(Front):

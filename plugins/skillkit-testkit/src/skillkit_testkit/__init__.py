@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .oauth_server import OAuthServer
     from .received import ReceivedRequest
     from .server import LLMServer
-    from .terminal import Terminal
+    from .terminal import Terminal, screen_text
     from .turns import Call, Cut, Fail, Gate, Hang, Raw, Reply
     from .waiting import until, until_changed, until_ended, until_event
 
@@ -33,6 +33,7 @@ __all__ = [
     "Reply",
     "Terminal",
     "auto",
+    "screen_text",
     "until",
     "until_changed",
     "until_ended",
@@ -48,6 +49,7 @@ _WHERE = {
     "OAuthServer": "oauth_server",
     "ReceivedRequest": "received",
     "Terminal": "terminal",
+    "screen_text": "terminal",
     "auto": "auto_rule",
     **dict.fromkeys(("until", "until_changed", "until_ended", "until_event"), "waiting"),
 }

@@ -145,13 +145,20 @@ class CommandLine:
         argv = [*self.argv, *map(str, args)]
         return kind(argv, cwd=cwd or self.home.cwd, env=environ, server=server, **options)
 
-    def start(self, *args: str | Path, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+    def start(
+        self, *args: str | Path, env: Mapping[str, str] | None = None, fresh: bool = False
+    ) -> subprocess.Popen[str]:
         """Start ``skillkit *args`` with pipes, in a session of its own, for conversations and signals.
 
-        Use it in a ``with`` block and end it there.
+        Use it in a ``with`` block and end it there. It is :attr:`program`, which ends a moment before its process where it is
+        killed: the ends of its pipes say that both are gone.
+
+        Args:
+            env: further variables.
+            fresh: in a Python of its own, although there is what forks processes.
         """
         return subprocess.Popen(
-            [*self.argv, *map(str, args)],
+            [*(self.argv if fresh else self.program), *map(str, args)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

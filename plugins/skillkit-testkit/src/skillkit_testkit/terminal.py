@@ -13,12 +13,12 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .fork_server import Forked, ForkServer
 
-__all__ = ["Terminal"]
+__all__ = ["Terminal", "screen_text"]
 
 _TICK = 0.05
 """Seconds between two looks at whether the program has ended."""
@@ -130,6 +130,19 @@ class Terminal:
         self.process.wait()
         os.close(self._leader)
         os.close(self._follower)
+
+
+def screen_text(screen: Any) -> str:
+    """Return the text on a screen of `pyte <https://pyte.readthedocs.io>`_, without the blanks at the ends of its lines.
+
+    Tests look hundreds of times: only cells that were written count, where ``screen.display`` measures every cell.
+
+    Args:
+        screen: a ``pyte.Screen``.
+    """
+    rows = [screen.buffer.get(y) or {} for y in range(screen.lines)]
+    lines = ["".join(row[x].data for x in range(max(row, default=-1) + 1)) for row in rows]
+    return "\n".join(line.rstrip() for line in lines).rstrip()
 
 
 def _take_terminal() -> None:

@@ -1,0 +1,96 @@
+"""A plugin of pytest that tells what tests cost: CPU seconds of each folder, and the dearest tests.
+
+    PYTHONPATH=.ci uv run pytest -p cost FOLDER ... [--dearest N]
+
+Seconds of CPU, not of the clock: they hold on a busy machine. Processes count that a test started and ended, and those that
+live on below this one, such as the one from which ``skillkit_cli`` forks; what left (a daemon, tmux) does not count. What is made
+once for many tests counts for the first of them. For one process on Linux: without ``-n``.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:  # it has ended meanwhile
+        return ""
+
+
+def _alive() -> float:
+    """CPU seconds of the processes below this one, and of those that they have waited for."""
+    seconds, waiting = 0.0, [str(os.getpid())]
+    while waiting:
+        try:
+            tasks = list(Path("/proc", waiting.pop(), "task").iterdir())
+        except OSError:
+            continue
+        found = [pid for task in tasks for pid in _read(task / "children").split()]
+        waiting += found
+        for pid in found:
+            if fields := _read(Path("/proc", pid, "stat")).rpartition(")")[2].split():
+                seconds += sum(map(int, fields[11:15])) / TICKS
+    return seconds
+
+
+def spent() -> float:
+    """CPU seconds of this process and of those below it so far."""
+    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return sum(use.ru_utime + use.ru_stime for use in map(resource.getrusage, kinds)) + _alive()
+
+
+def _seconds(row: tuple[str, float]) -> float:
+    """Sort by seconds, the most first."""
+    return -row[1]
+
+
+class Cost:
+    """What each test cost, by its name."""
+
+    def __init__(self, dearest: int) -> None:
+        self.tests: dict[str, float] = {}
+        self.before = self.last = 0.0
+        self.dearest = dearest
+
+    def pytest_collection_finish(self) -> None:
+        """Tests begin."""
+        self.before = self.last = spent()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        """Count a test with its fixtures."""
+        answer = yield
+        now = spent()
+        self.tests[item.nodeid], self.last = now - self.last, now
+        return answer
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print both tables."""
+        folders: dict[str, float] = {}
+        for name, seconds in self.tests.items():
+            folder = str(Path(name.partition("::")[0]).parent)
+            folders[folder] = folders.get(folder, 0.0) + seconds
+        terminalreporter.section("CPU seconds")
+        dearest = sorted(self.tests.items(), key=_seconds)[: self.dearest]
+        rows = [("collecting", self.before), *sorted(folders.items(), key=_seconds), ("", 0.0), *dearest]
+        for name, seconds in rows:
+            terminalreporter.write_line(f"{seconds:8.1f}  {name}" if name else "")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How many tests to name."""
+    parser.addoption("--dearest", type=int, default=20, metavar="N", help="name the N dearest tests (20)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Count in the process that runs the tests."""
+    config.pluginmanager.register(Cost(config.getoption("--dearest")), "cost of tests")
