@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from pathlib import Path
 
 from skillkit_core import hookimpl
@@ -14,6 +15,9 @@ def rude(hook):
         return
     if WHAT == "print":
         print(f"printed in {hook}")
+    elif WHAT == "write":
+        os.write(1, f"written in {hook}\n".encode())
+        print(f"printed in {hook}", file=sys.__stdout__, flush=True)
     elif WHAT == "kbd":
         raise KeyboardInterrupt
     elif WHAT == "cancel":
