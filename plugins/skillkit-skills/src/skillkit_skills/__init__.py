@@ -11,8 +11,12 @@ __version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from .actions import ActionResult as ActionResult, remember_secrets as remember_secrets, run_action as run_action
-    from .activation import commands_in as commands_in, dynamic_policy as dynamic_policy, overrides_of as overrides_of
-    from .activation import unknown_agent_of as unknown_agent_of
+    from .activation import (
+        commands_in as commands_in,
+        dynamic_policy as dynamic_policy,
+        overrides_of as overrides_of,
+        unknown_agent_of as unknown_agent_of,
+    )
     from .agent_skills import ACTIVATE as ACTIVATE, skills_of as skills_of
     from .arguments import pattern_problem as pattern_problem
     from .catalogue import render_catalogue as render_catalogue
