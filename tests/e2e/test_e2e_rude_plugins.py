@@ -46,6 +46,15 @@ def test_what_a_plugin_prints_is_in_no_answer(rude, how):
         assert f"printed in {hook}" in done.stderr
 
 
+@pytest.mark.parametrize(("what", "hook"), [("print", "message_update"), ("warn", "turn_end"), ("begin", "agent_end")])
+def test_a_notice_at_the_terminal_stands_on_a_line_of_its_own_and_the_answer_too(rude, skillkit_cli, what, hook):
+    rude(f"{what}-{hook}", "doctor")
+    with skillkit_cli.terminal("-P", "rude", *ASKED) as terminal:
+        assert terminal.wait() == 0
+    lines = [line.strip() for line in terminal.text.replace("\r", "\n").splitlines()]
+    assert "15% of 80 = 12" in lines and any(line.endswith(f"in {hook}") and "80 =" not in line for line in lines)
+
+
 @pytest.mark.parametrize("how", ["print", "write"])
 def test_a_program_behind_rpc_reads_nothing_but_the_protocol(rude, how):
     asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "prompt", "params": {"text": "what is 15% of 80"}})
@@ -97,14 +106,16 @@ def test_a_run_whose_plugin_loops_ends_by_one_signal_also_where_nobody_reads_wha
         process.kill()
 
 
-@pytest.mark.parametrize("hook", ["session_start", "turn_start", "agent_end"])
-@pytest.mark.parametrize("command", ["chat", "tui"])
+@pytest.mark.parametrize(
+    ("command", "hook"),
+    [("chat", "session_start"), ("chat", "turn_start"), ("tui", "turn_start"), ("tui", "agent_end")],
+)
 def test_a_conversation_goes_on_after_a_plugin_that_cancels_all_tasks_and_names_it(rude, skillkit_cli, command, hook):
     rude(f"cancel-{hook}", "doctor")
     with skillkit_cli.terminal("-P", "rude", command) as terminal:
         for asked, answer in (("what is 15% of 80", "12"), ("what is 25% of 80", "20")):
             terminal.send(f"{asked}\r")
             terminal.wait_for(f"80 = {answer}")
-        told = " ".join(terminal.text.split())
+        terminal.wait_for("plugin 'rude' failed: it cancelled tasks that are not its own")
         terminal.send("\x04")
-    assert "plugin 'rude' failed" in told and "cancelled tasks that are not its own" in told
+        assert terminal.wait() == 0
