@@ -30,16 +30,18 @@ _RESET = b"\x1b[?1049l\x1b[?2004l\x1b[?1000l\x1b[?1003l\x1b[?1006l\x1b[<u\x1b[?2
 """Leave the other screen, take no more pastes, mouse and keys of the protocol of kitty, show the cursor."""
 
 
-def lived(host: Host, work: Coroutine[Any, Any, int]) -> int:
+def lived(work: Coroutine[Any, Any, int], host: Host | None = None) -> int:
     """Run a front end, to which Ctrl-C is a key; return its exit code.
 
-    A plugin whose handler cancels the front end's tasks has failed, and they go on.
+    Args:
+        work: the front end.
+        host: a plugin of it whose handler cancels the front end's tasks has failed, and they go on; default: they end.
 
     Raises:
         SkillKitError: a plugin raised ``KeyboardInterrupt``.
     """
     try:
-        return run_tasks(host, work)
+        return run_tasks(host, work) if host is not None else asyncio.run(work)
     except KeyboardInterrupt as error:
         place = raised_at(error)
         if place is None or Path(place.rpartition(":")[0]).parent.name == "asyncio":  # SIGINT came

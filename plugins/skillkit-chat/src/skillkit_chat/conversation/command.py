@@ -44,7 +44,7 @@ def chat(ctx: click.Context, /, **given: Any) -> None:
     from .chat import converse
 
     try:
-        ctx.exit(lived(ctx.obj.host, converse(ctx.obj.host, options)))
+        ctx.exit(lived(converse(ctx.obj.host, options), ctx.obj.host))
     except SessionLocked as locked:
         if locked.owner is None or locked.owner.endpoint is None:
             raise
