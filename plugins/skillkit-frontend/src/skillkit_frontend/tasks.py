@@ -45,7 +45,7 @@ class Tasks:
         self._told: set[str] = set()
         self.tell: Callable[[str], object] = log.warning
 
-    def __call__(self, loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], **options: Any) -> Task:
+    def __call__(self, loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> Any:
         """Make a task."""
         task = Task(work, loop=loop, **options)
         task.made_by, task.tasks = self._plugins.acting(sys._getframe(1)), self
