@@ -88,7 +88,7 @@ class Display:
         """Begin to show that something happens, once it takes longer than a second."""
         if self.live:
             self._aside = _OwnLines(sys.stderr, self._break)
-            sys.stderr = self._aside  # type: ignore[assignment]
+            sys.stderr = self._aside
         if self.progress:
             self._ticker = asyncio.create_task(self._tick())
 

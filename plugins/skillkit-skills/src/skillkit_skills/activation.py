@@ -193,8 +193,8 @@ def overrides_of(host: Host, skill: Skill) -> Overrides:
             )
     if skill.agent and skill.context != "fork":
         problems.append("agent counts only for a run of its own (context: fork)")
-    elif (unknown := unknown_agent_of(host, skill)) is not None:
-        problems.append(unknown)
+    elif (nowhere := unknown_agent_of(host, skill)) is not None:
+        problems.append(nowhere)
     limits = {k: v for k, v in skill.limits.items() if k in _LIMITS and isinstance(v, (int, float)) and v > 0}
     if unknown := [str(k) for k in skill.limits if k not in limits]:
         problems.append(f"limits: {', '.join(unknown)} cannot be used; known are {', '.join(_LIMITS)}")
