@@ -259,9 +259,8 @@ class Host:
                     from .loading import prints_aside
 
                     # A failing decision raises before anything is loaded, and again in the next call.
-                    decisions = self.decisions
                     with prints_aside(descriptor=True):
-                        self._load(decisions)
+                        self._load(self.decisions)
                     self._loaded = True
         assert self._plugins is not None
         return self._plugins
