@@ -136,8 +136,8 @@ class _Aside:
 def prints_aside(*, descriptor: bool = False) -> Iterator[None]:
     """Send to stderr what code in the body of a command prints, so that the answer on stdout holds nothing else.
 
-    ``descriptor``: also what is written past ``sys.stdout``, to the descriptor 1 of the process. ``echo`` prints the answer. In an
-    application stdout is the application's, and nothing is done.
+    ``descriptor``: also what is written past ``sys.stdout``, to the descriptor 1 of the process. ``echo`` prints the answer. In
+    an application stdout is the application's, and nothing is done.
     """
     own = sys.stdout
     if not program().command_line or isinstance(own, _Aside):

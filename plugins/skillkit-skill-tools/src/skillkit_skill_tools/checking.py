@@ -91,7 +91,12 @@ def _fix(path: Path, dry_run: bool) -> None:
 
 def _remarks(skill: Skill, host: Host, known: Host | None) -> list[SkillProblem]:
     """Return all there is to say of a skill; ``known``: the host that it was found by, if none was named."""
-    said = (without_effect(skill, known), unknown_agent(skill, host), problems_of_plugins(skill, host), scan_skill(skill))
+    said = (
+        without_effect(skill, known),
+        unknown_agent(skill, host),
+        problems_of_plugins(skill, host),
+        scan_skill(skill),
+    )
     return [*skill.problems, *(problem for some in said for problem in some)]
 
 
