@@ -276,6 +276,7 @@ class ProviderError(SkillKitError):
         provider: name of the provider.
         retryable: whether the same request may succeed later; default: by ``kind``. A connection that fails because of a
             certificate fails again.
+        sent: no answer came, and yet the provider may have read the request and worked for it: its usage is estimated.
     """
 
     def __init__(
@@ -289,9 +290,11 @@ class ProviderError(SkillKitError):
         provider: str | None = None,
         hint: str | None = None,
         retryable: bool | None = None,
+        sent: bool = False,
     ) -> None:
         super().__init__(message, where=provider, hint=hint)
         self.kind = kind
+        self.sent = sent
         self.status = status
         self.type = type
         self.retry_after = retry_after

@@ -290,7 +290,7 @@ def _cut_off(request: MessageBuilder) -> bool:
     if error is None:
         return request.stop_reason is None
     began = getattr(error, "kind", None) in _UNDER_WAY or getattr(error, "status", None) == 200
-    return began or not request.empty
+    return began or not request.empty or getattr(error, "sent", False)
 
 
 def _check(bound: float | None, used: float, unit: str, where: str = "") -> None:

@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -134,20 +133,45 @@ class _Aside:
 
 
 @contextlib.contextmanager
-def prints_aside() -> Iterator[None]:
+def prints_aside(*, descriptor: bool = False) -> Iterator[None]:
     """Send to stderr what code in the body of a command prints, so that the answer on stdout holds nothing else.
 
-    ``echo`` prints the answer. In an application stdout is the application's, and nothing is done.
+    ``descriptor``: also what is written past ``sys.stdout``, to the descriptor 1 of the process. ``echo`` prints the answer. In
+    an application stdout is the application's, and nothing is done.
     """
-    if not program().command_line:
+    own = sys.stdout
+    if not program().command_line or isinstance(own, _Aside):
         yield
         return
-    own = sys.stdout
-    sys.stdout = own if isinstance(own, _Aside) else _Aside(own)
+    with _one_is_stderr() if descriptor and own is sys.__stdout__ else contextlib.nullcontext() as kept:
+        answer = own
+        if kept is not None:
+            own.flush()
+            buffering = 1 if os.isatty(kept) else -1
+            answer = open(kept, "w", buffering, encoding=own.encoding, errors=own.errors, closefd=False)  # noqa: SIM115 - closed below
+        sys.stdout = _Aside(answer)
+        try:
+            yield
+        finally:
+            sys.stdout = own
+            answer.flush()
+
+
+@contextlib.contextmanager
+def _one_is_stderr() -> Iterator[int | None]:
+    """Let the descriptor 1 be stderr meanwhile; give another one for what it was, ``None`` where stdout is closed."""
     try:
-        yield
+        kept = os.dup(1)
+    except OSError:
+        yield None
+        return
+    try:
+        with contextlib.suppress(OSError):
+            os.dup2(2, 1)
+        yield kept
     finally:
-        sys.stdout = own
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 @contextlib.contextmanager
@@ -193,25 +217,6 @@ def isolated(
         ) from error
 
 
-@contextmanager
-def _stdout_spared() -> Iterator[None]:
-    """Send to stderr what the body writes to stdout, also past ``sys.stdout``: a command may print JSON there."""
-    with contextlib.redirect_stdout(sys.stderr):
-        try:
-            kept = os.dup(1)
-        except OSError:
-            # Stdout is closed.
-            yield
-            return
-        try:
-            with contextlib.suppress(OSError):
-                os.dup2(2, 1)
-            yield
-        finally:
-            os.dup2(kept, 1)
-            os.close(kept)
-
-
 def import_plugin(
     entry: EntryPoint,
     seconds: float,
@@ -231,7 +236,12 @@ def import_plugin(
     owner: dict[str, Any] = {"distribution": entry.distribution, "version": entry.version}
     with isolated(entry.name, "api", **owner):
         check_made_for(entry, manifest, here)
-    with _stdout_spared(), isolated(entry.name, "import", **owner, seconds=seconds):
+    # what it writes to stdout, also past sys.stdout, goes to stderr: a command may print JSON there
+    with (
+        contextlib.redirect_stdout(sys.stderr),
+        _one_is_stderr(),
+        isolated(entry.name, "import", **owner, seconds=seconds),
+    ):
         module, _, attribute = entry.value.partition(":")
         plugin: Any = import_module(module)
         for part in filter(None, attribute.split(".")):

@@ -256,8 +256,11 @@ class Host:
         if not self._loaded or self._plugins is None:
             with self.lock:
                 if self._plugins is None:
+                    from .loading import prints_aside
+
                     # A failing decision raises before anything is loaded, and again in the next call.
-                    self._load(self.decisions)
+                    with prints_aside(descriptor=True):
+                        self._load(self.decisions)
                     self._loaded = True
         assert self._plugins is not None
         return self._plugins

@@ -47,6 +47,12 @@ class Layer(NamedTuple):
     where: Callable[[str], str] = str
     base: str = ""
 
+    def list_of(self, section: str, key: str) -> list[Any]:
+        """Return the items that the layer gives a setting that is a list, also as the text of a variable."""
+        given = self.data.get(section)
+        found = given.get(key) if isinstance(given, Mapping) else None
+        return split_list(found) if isinstance(found, str) else list(found) if isinstance(found, (list, tuple)) else []
+
 
 class _Variable(str):
     """The text of an environment variable. A setting that is a list takes the text as JSON, or as a list with commas."""

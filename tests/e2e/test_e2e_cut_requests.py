@@ -128,6 +128,23 @@ async def test_an_answer_that_is_cut_before_its_first_piece_costs_its_input(
         assert 150 <= entry["input"] <= 400 and "output" not in entry and entry["estimated"] is True
 
 
+async def _read_and_close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+    await reader.readexactly(int(length.partition(b":")[2]))
+    writer.close()
+
+
+@pytest.mark.parametrize("api", WIRES)
+async def test_a_request_whose_connection_is_closed_before_any_status_costs_its_input(api: str, agent_on: Any) -> None:
+    async with await asyncio.start_server(_read_and_close, "127.0.0.1") as server, agent_on(api) as agent:
+        agent.configure(base_url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1")
+        with pytest.raises(AgentError):
+            await agent.chat(QUESTION)
+        (entry,) = entries(agent)
+        assert 150 <= entry["input"] <= 400 and "output" not in entry and entry["estimated"] is True
+
+
 async def test_a_server_that_is_not_there_costs_nothing(agent_on: Any, llm_server: Any) -> None:
     async with agent_on("openai-chat", retry=RetryPolicy(attempts=2, base_delay=0.001)) as agent:
         agent.configure(base_url="http://127.0.0.1:9/v1")

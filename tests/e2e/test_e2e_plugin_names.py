@@ -44,3 +44,10 @@ def test_both_doctors_are_clean_on_a_fresh_installation(skillkit_cli):
     for command in (("doctor",), ("plugins", "doctor")):
         done = skillkit_cli(*command).ok()
         assert "✗" not in done.stdout and "!" not in done.stdout and not done.stderr
+
+
+@pytest.mark.parametrize("text", ["Bash(git push), Read(.env)", '["Bash(git push)", "Read(.env)"]'])
+def test_rules_in_a_variable_hold_with_commas_and_as_json(skillkit_cli, text):
+    env = {"SKILLKIT_PERMISSIONS__DENY": text, "SKILLKIT_PERMISSIONS__ALLOW": "Bash(git:*)"}
+    assert "deny: a rule forbids it" in skillkit_cli("permissions", "check", "bash", "git push", env=env).stdout
+    assert "deny: a rule forbids .env" in skillkit_cli("permissions", "check", "read", ".env", env=env).stdout

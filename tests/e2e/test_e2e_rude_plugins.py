@@ -25,25 +25,40 @@ def rude(skillkit_cli, install_plugin, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "command", [(*ASKED, "--json"), (*ASKED, "--json", "--events"), ("skills", "list", "--json")], ids=" ".join
-)
-def test_what_a_plugin_prints_is_in_no_json(rude, command):
-    done = rude("print-all", *command)
+    ("how", "command"),
+    [
+        ("print", (*ASKED, "--json")), ("print", (*ASKED, "--json", "--events")), ("print", ("skills", "list", "--json")),
+        ("write", (*ASKED, "--json")), ("write", (*ASKED, "--json", "--events")),
+    ],
+)  # fmt: skip
+def test_what_a_plugin_prints_is_in_no_json(rude, how, command):
+    done = rude(f"{how}-all", *command)
     for line in done.ok().stdout.splitlines():
         json.loads(line)
     assert "printed in host_started" in done.stderr
 
 
-def test_what_a_plugin_prints_is_in_no_answer(rude):
-    plain, done = rude("", *ASKED).ok(), rude("print-all", *ASKED).ok()
+@pytest.mark.parametrize("how", ["print", "write"])
+def test_what_a_plugin_prints_is_in_no_answer(rude, how):
+    plain, done = rude("", *ASKED).ok(), rude(f"{how}-all", *ASKED).ok()
     assert done.stdout == plain.stdout
     for hook in ("host_started", "register_tools", "session_start", "turn_start", "agent_end"):
         assert f"printed in {hook}" in done.stderr
 
 
-def test_a_program_behind_rpc_reads_nothing_but_the_protocol(rude):
+@pytest.mark.parametrize(("what", "hook"), [("print", "message_update"), ("warn", "turn_end"), ("begin", "agent_end")])
+def test_a_notice_at_the_terminal_stands_on_a_line_of_its_own_and_the_answer_too(rude, skillkit_cli, what, hook):
+    rude(f"{what}-{hook}", "doctor")
+    with skillkit_cli.terminal("-P", "rude", *ASKED) as terminal:
+        assert terminal.wait() == 0
+    lines = [line.strip() for line in terminal.text.replace("\r", "\n").splitlines()]
+    assert "15% of 80 = 12" in lines and any(line.endswith(f"in {hook}") and "80 =" not in line for line in lines)
+
+
+@pytest.mark.parametrize("how", ["print", "write"])
+def test_a_program_behind_rpc_reads_nothing_but_the_protocol(rude, how):
     asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "prompt", "params": {"text": "what is 15% of 80"}})
-    done = rude("print-all", "rpc", input=asked + "\n")
+    done = rude(f"{how}-all", "rpc", input=asked + "\n")
     assert done.stdout.splitlines() and all(json.loads(line)["jsonrpc"] == "2.0" for line in done.stdout.splitlines())
     assert "printed in session_start" in done.stderr
 
@@ -89,3 +104,18 @@ def test_a_run_whose_plugin_loops_ends_by_one_signal_also_where_nobody_reads_wha
         assert process.wait(30) == 130
     finally:
         process.kill()
+
+
+@pytest.mark.parametrize(
+    ("command", "hook"),
+    [("chat", "session_start"), ("chat", "turn_start"), ("tui", "turn_start"), ("tui", "agent_end")],
+)
+def test_a_conversation_goes_on_after_a_plugin_that_cancels_all_tasks_and_names_it(rude, skillkit_cli, command, hook):
+    rude(f"cancel-{hook}", "doctor")
+    with skillkit_cli.terminal("-P", "rude", command) as terminal:
+        for asked, answer in (("what is 15% of 80", "12"), ("what is 25% of 80", "20")):
+            terminal.send(f"{asked}\r")
+            terminal.wait_for(f"80 = {answer}")
+        terminal.send({"chat": "\x04", "tui": "\x11"}[command])
+        assert terminal.wait() == 0
+    assert "plugin 'rude' failed: it cancelled tasks that are not its own" in " ".join(terminal.text.split())

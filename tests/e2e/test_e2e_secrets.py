@@ -228,3 +228,13 @@ async def test_no_key_reaches_a_client_or_the_screen_of_a_conversation(vault, sk
         terminal.send("\x04")
         assert terminal.wait() == 0
     assert "I know *** *** ***" in terminal.text and found_in(terminal.text) == []
+
+
+def test_the_value_of_a_variable_for_mcp_servers_is_kept_nowhere_though_no_server_runs(skillkit_cli, skillkit_home):
+    file = skillkit_home.config_dir / "config.yaml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("mcp:\n  variables: [MY_TOKEN]\n")
+    said = ("run", "--json", "what is 15% of 80 with tok-3141592653589")
+    assert "15% of 80 with ***" in skillkit_cli(*said, env={"MY_TOKEN": "tok-3141592653589"}).stdout
+    kept = [path.read_text() for path in skillkit_home.data_dir.rglob("*.jsonl")]
+    assert kept and not any("tok-3141592653589" in text for text in kept)

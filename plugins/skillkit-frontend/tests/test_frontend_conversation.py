@@ -273,3 +273,16 @@ def test_a_block_is_summed_up_in_a_line():
     block = Block("tool", "one\ntwo\n", head="bash ls")
     block.end(good=True, result="1.2 s")
     assert block.summary(60) == "bash ls — 1.2 s, 2 lines"
+
+
+@pytest.mark.parametrize(
+    ("result", "text", "told"),
+    [
+        ("denied", "Denied: too early", "bash ls — Denied: too early"),
+        ("denied 0.3 s", "Denied: too early", "bash ls — 0.3 s, Denied: too early"),
+        ("denied", "too early", "bash ls — denied, too early"),
+    ],
+)
+def test_the_line_of_a_call_says_once_that_it_was_denied(result, text, told):
+    block = Block("tool", text, head="bash ls", done=True, good=False, result=result)
+    assert block.summary(60) == told

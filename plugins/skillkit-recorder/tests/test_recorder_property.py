@@ -76,7 +76,13 @@ REPLIES = st.builds(
     st.lists(CALLS, max_size=4).map(tuple),
     st.sampled_from(["", "", "hm"]),
     st.sampled_from([None, None, None, None, StopReason.length]),
-    fail=st.sampled_from([None] * 5 + [ProviderError("it broke", kind=ErrorKind.server, status=500)]),
+    fail=st.sampled_from(
+        [
+            *[None] * 5,
+            ProviderError("it broke", kind=ErrorKind.server, status=500),
+            ProviderError("closed", kind=ErrorKind.connection, sent=True),
+        ]
+    ),
 )
 FAILS = st.builds(
     Fail,

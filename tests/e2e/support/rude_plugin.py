@@ -1,7 +1,9 @@
 """A plugin that does in a hook what no plugin should: ``RUDE=kbd-turn_start`` says what, and in which hook."""
 
 import asyncio
+import logging
 import os
+import sys
 from pathlib import Path
 
 from skillkit_core import hookimpl
@@ -14,6 +16,13 @@ def rude(hook):
         return
     if WHAT == "print":
         print(f"printed in {hook}")
+    elif WHAT == "warn":
+        logging.getLogger("rude").warning("warned in %s", hook)
+    elif WHAT == "begin":
+        print(f"begun in {hook}", end="", flush=True)
+    elif WHAT == "write":
+        os.write(1, f"written in {hook}\n".encode())
+        print(f"printed in {hook}", file=sys.__stdout__, flush=True)
     elif WHAT == "kbd":
         raise KeyboardInterrupt
     elif WHAT == "cancel":
@@ -43,6 +52,16 @@ def session_start(event):
 @hookimpl
 def turn_start(event):
     rude("turn_start")
+
+
+@hookimpl
+def message_update(event):
+    rude("message_update")
+
+
+@hookimpl
+def turn_end(event):
+    rude("turn_end")
 
 
 @hookimpl

@@ -110,8 +110,7 @@ def _allowed(host: Host) -> Collection[str]:
     for layer in reversed(host.config.layers):
         section = layer.data.get("bash")
         if layer.name != "project" and isinstance(section, Mapping) and "secrets" in section:
-            names = section["secrets"]
-            return [name.strip() for name in names.split(",")] if isinstance(names, str) else names or ()
+            return [str(name) for name in layer.list_of("bash", "secrets")]
     return ()
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 import click
-from skillkit_frontend import ask_about_folder, going_on, prepare
+from skillkit_frontend import ask_about_folder, going_on, prepare, run_tasks
 
 from skillkit_core.errors import UsageError
 from skillkit_core.host.loading import prints_aside
@@ -49,9 +48,9 @@ def run(ctx: click.Context, /, skills_dirs: tuple[Path, ...], **given: Any) -> N
     from .asking import ask
     from .talk import in_words
 
-    prepare(ctx.obj.host)
-    with prints_aside():
-        code = asyncio.run(in_words(ask(ctx.obj.host, options)))
+    with prints_aside(descriptor=True):
+        prepare(ctx.obj.host)
+        code = run_tasks(ctx.obj.host, in_words(ask(ctx.obj.host, options)))
     ctx.exit(code)
 
 
@@ -75,7 +74,7 @@ def resume(
     from .resuming import go_on
     from .talk import in_words
 
-    prepare(ctx.obj.host)
-    with prints_aside():
-        code = asyncio.run(in_words(go_on(ctx.obj.host, options, Decided(allowed, denied))))
+    with prints_aside(descriptor=True):
+        prepare(ctx.obj.host)
+        code = run_tasks(ctx.obj.host, in_words(go_on(ctx.obj.host, options, Decided(allowed, denied))))
     ctx.exit(code)

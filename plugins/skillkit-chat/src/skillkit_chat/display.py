@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from skillkit_frontend import Pieces, arguments_line
@@ -17,6 +18,35 @@ __all__ = ["Display"]
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 PATIENCE = 1.0  # seconds before anything moves
 TICK = 0.1
+
+
+class _OwnLines:
+    """Stderr at the terminal to which an answer arrives: what is said there begins on a line of its own, whoever says it.
+
+    Args:
+        stream: stderr.
+        before: ends the line of the answer.
+    """
+
+    def __init__(self, stream: Any, before: Callable[[], None]) -> None:
+        self.stream, self._before, self._open = stream, before, False
+
+    def write(self, text: str) -> int:
+        """Write a text below the line of the answer."""
+        if text:
+            self._before()
+            self._open = not text.endswith(("\n", "\r\x1b[2K"))
+        written: int = self.stream.write(text)
+        return written
+
+    def end_line(self) -> None:
+        """End a line that was begun."""
+        if self._open:
+            self.write("\n")
+            self.stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
 
 
 class Display:
@@ -37,6 +67,7 @@ class Display:
         self._ticker: asyncio.Task[None] | None = None
         self._drawn = False
         self._tool_line_open = False
+        self._aside: _OwnLines | None = None
         on = agent.events.on
         on("tool_execution_start", self._tool_started)
         on("tool_execution_end", self._tool_ended)
@@ -55,6 +86,9 @@ class Display:
 
     def start(self) -> None:
         """Begin to show that something happens, once it takes longer than a second."""
+        if self.live:
+            self._aside = _OwnLines(sys.stderr, self._break)
+            sys.stderr = self._aside
         if self.progress:
             self._ticker = asyncio.create_task(self._tick())
 
@@ -66,6 +100,9 @@ class Display:
                 await self._ticker
             self._ticker = None
         self._clear()
+        if self._aside is not None:
+            self._aside.end_line()
+            sys.stderr, self._aside = self._aside.stream, None
 
     async def _tick(self) -> None:
         from skillkit_frontend import is_asked
@@ -107,15 +144,23 @@ class Display:
         """Show more of the answer."""
         if text:
             self._clear()
+            if self._aside is not None:
+                self._aside.end_line()
+                self._tool_line_open = False
             self.printed += text
             echo(printable(text), nl=False)
             stdout().flush()
 
-    def _end_line(self) -> None:
-        self._show(self._pieces.rest("answer"))
+    def _break(self) -> None:
+        """End the line of the answer where it is, because something else is said: the answer goes on below that."""
         if self.printed and not self.printed.endswith("\n"):
             self.printed += "\n"
             echo()
+            stdout().flush()
+
+    def _end_line(self) -> None:
+        self._show(self._pieces.rest("answer"))
+        self._break()
 
     def end_of_text(self) -> None:
         """End the answer's last line on the terminal."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["INTERRUPTED", "in_words", "talk"]
 
 INTERRUPTED = 130
-LAST_SECONDS = 1.7  # after SIGTERM, for the end of a run and of what it started
+LAST_SECONDS = {"SIGTERM": 1.7, "SIGHUP": 0.7}  # for the end of a run and of what it started
 
 
 class Interrupted(KeyboardInterrupt):
@@ -159,7 +159,7 @@ def _abort_on_signals(agent: AgentRunner) -> list[int]:
         caught.append(number)
         if len(caught) == 1:
             if number != signal.SIGINT:
-                leaving = threading.Timer(LAST_SECONDS, _leave)
+                leaving = threading.Timer(LAST_SECONDS[signal.Signals(number).name], _leave)
                 leaving.daemon = True
                 leaving.start()
             loop.call_soon_threadsafe(agent.abort, f"interrupted by {signal.Signals(number).name}")

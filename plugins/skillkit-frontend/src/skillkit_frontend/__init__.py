@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         shown_answer,
     )
     from .recorder import Log, Recorder, call_head, replay
+    from .tasks import run_tasks
     from .terminal import answer_to, is_asked, more_follows
     from .view import View
 
@@ -125,6 +126,7 @@ __all__ = [
     "question_text",
     "replay",
     "run_editor",
+    "run_tasks",
     "say_missing",
     "session_for",
     "short",
@@ -154,6 +156,7 @@ _ROOMS = {
     "pieces": "EventLines Pieces",
     "questions": "Fragments KeyQuestion ListQuestion Look Question TextQuestion question_for shown_answer",
     "recorder": "Log Recorder call_head replay",
+    "tasks": "run_tasks",
     "terminal": "answer_to is_asked more_follows",
     "view": "View",
 }

@@ -136,6 +136,9 @@ class Block:
             if lines:
                 last = next((line for line in reversed(text.rstrip().split("\n")) if line.strip()), "")
                 shown = text.strip() if lines == 1 else f"{lines:,} lines" if self.done else last
+                word, _, rest = told.partition(" ")
+                if word and shown.casefold().startswith(f"{word.casefold()}:"):
+                    told = rest  # "Denied: too early" says the word itself
                 told = f"{told}, {shown}" if told else shown
             return _joined(self.head, told, width)
         first = next((line for line in _lines(text) if line.strip()), "")

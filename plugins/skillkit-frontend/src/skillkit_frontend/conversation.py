@@ -23,6 +23,7 @@ from .person import Person
 from .questions import KeyQuestion
 from .recorder import Recorder
 from .shell import command_in, run_line
+from .tasks import Tasks
 
 if TYPE_CHECKING:
     from skillkit_core import AgentResponse, AgentRunner
@@ -85,6 +86,9 @@ class Conversation:
 
     def begin(self, request: str = "") -> None:
         """Show the session, decide about calls that wait in it, then say a request."""
+        tasks = asyncio.get_running_loop().get_task_factory()
+        if isinstance(tasks, Tasks):
+            tasks.tell = self._plugin_failed
         self.show_session()
         if self.agent.suspension is not None:
             self._begin(self._decide())
@@ -415,6 +419,9 @@ class Conversation:
             self.record.note(response.reason, "end")
         elif response.outcome == "suspended":
             self.record.note("put off: another message denies what waits; --continue asks again", "end")
+
+    def _plugin_failed(self, text: str) -> None:
+        self.record.note(text, "plugin")
 
     def _wrong(self, error: Exception) -> None:
         self.record.note(" ".join(str(error).split()), error=True)

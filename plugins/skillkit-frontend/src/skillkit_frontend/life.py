@@ -11,9 +11,14 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skillkit_core.errors import SkillKitError, raised_at
+
+from .tasks import run_tasks
+
+if TYPE_CHECKING:
+    from skillkit_core import Host
 
 __all__ = ["ends_in_time", "lived"]
 
@@ -25,14 +30,18 @@ _RESET = b"\x1b[?1049l\x1b[?2004l\x1b[?1000l\x1b[?1003l\x1b[?1006l\x1b[<u\x1b[?2
 """Leave the other screen, take no more pastes, mouse and keys of the protocol of kitty, show the cursor."""
 
 
-def lived(work: Coroutine[Any, Any, int]) -> int:
+def lived(work: Coroutine[Any, Any, int], host: Host | None = None) -> int:
     """Run a front end, to which Ctrl-C is a key; return its exit code.
+
+    Args:
+        work: the front end.
+        host: a plugin of it whose handler cancels the front end's tasks has failed, and they go on; default: they end.
 
     Raises:
         SkillKitError: a plugin raised ``KeyboardInterrupt``.
     """
     try:
-        return asyncio.run(work)
+        return run_tasks(host, work) if host is not None else asyncio.run(work)
     except KeyboardInterrupt as error:
         place = raised_at(error)
         if place is None or Path(place.rpartition(":")[0]).parent.name == "asyncio":  # SIGINT came

@@ -21,10 +21,13 @@ def register_config(register: Callable[[ConfigSection], None]) -> None:
 
 
 @hookimpl
-def register_tools(register: Callable[[ToolSet], None]) -> None:
-    """Offer the tools of servers."""
+def register_tools(register: Callable[[ToolSet], None], host: Host) -> None:
+    """Offer the tools of servers. What the variables for servers hold is secret from now on, before anything is said."""
     from skillkit_core.tools import ToolSet
 
+    section = host.config.section("mcp", None)
+    for name in section.variables if section is not None else ():
+        host.remember_secret(host.environ.get(name) or "")
     register(ToolSet("mcp", "skillkit_mcp.startup:offered_tools"))
 
 

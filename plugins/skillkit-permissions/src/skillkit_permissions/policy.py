@@ -15,7 +15,7 @@ from .request import MODES, Mode, Request
 from .rules import Rules, canonical, parse_rule
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentRunner, Host
+    from skillkit_core import AgentRunner, Host, Layer
 
 __all__ = [
     "Policy",
@@ -88,13 +88,13 @@ def _read(host: Host, memory: Memory) -> Policy:
         if not isinstance(given, Mapping):
             continue
         for kind in ("deny", "ask", "allow"):
-            for at, text in enumerate(_texts(given.get(kind))):
+            for at, text in enumerate(_texts(layer, kind)):
                 key = (
                     f"permissions.{kind}.{at}" if layer.name not in ("environment", "flags") else f"permissions.{kind}"
                 )
                 where = str(layer.where(key)).removesuffix(f": {key}")
                 rules += Rules(**{kind: (parse_rule(text, kind, where),)})
-        roots += _texts(given.get("roots"))
+        roots += _texts(layer, "roots")
         wanted = given.get("mode")
         if wanted in MODES:
             where = str(layer.where("permissions.mode")).removesuffix(": permissions.mode")
@@ -107,10 +107,8 @@ def _read(host: Host, memory: Memory) -> Policy:
     return Policy(config, rules, mode, origin, tuple(roots), days, memory, tuple(ignored))  # type: ignore[arg-type]
 
 
-def _texts(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [part.strip() for part in value.split(",") if part.strip()]
-    return [text for text in value if isinstance(text, str)] if isinstance(value, (list, tuple)) else []
+def _texts(layer: Layer, key: str) -> list[str]:
+    return [text for text in layer.list_of("permissions", key) if isinstance(text, str)]
 
 
 def _folder_of(agent: AgentRunner) -> str:

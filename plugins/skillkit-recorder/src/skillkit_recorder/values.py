@@ -196,6 +196,8 @@ def error_to_json(error: BaseException) -> JSON:
             out["where"] = error.where
         if error.retryable != ProviderError("", kind=error.kind).retryable:
             out["retryable"] = error.retryable
+        if error.sent:
+            out["sent"] = True
     elif isinstance(error, SkillKitError):
         out |= {"message": error.message, "skillkit": True}
         out |= {k: v for k, v in (("where", error.where), ("hint", error.hint)) if v is not None}
@@ -214,7 +216,8 @@ def error_from_json(data: Any) -> Exception:
     about = {k: data.get(k) for k in ("status", "retry_after", "provider", "hint")}
     if "kind" in data:
         about["retryable"] = data.get("retryable")
-        failure = ProviderError(message, kind=ErrorKind(data["kind"]), type=data.get("code"), **about)
+        sent = data.get("sent") is True
+        failure = ProviderError(message, kind=ErrorKind(data["kind"]), type=data.get("code"), sent=sent, **about)
         failure.where = data.get("where", failure.where)
         return failure
     if data.get("skillkit"):

@@ -15,7 +15,7 @@ from skillkit_core.contracts.skill_loader import SkillSource
 from skillkit_core.errors import UnknownName, UsageError
 from skillkit_core.skills import Skill, SkillProblem
 
-from .no_effect import without_effect
+from .no_effect import unknown_agent, without_effect
 from .repairs import repair_of
 
 if TYPE_CHECKING:
@@ -60,15 +60,7 @@ def check(ctx: click.Context, where: tuple[str, ...], strict: bool, fix: bool, d
         skills, refused = _below(path)
         loaded, problems = [*loaded, *skills], [*problems, *refused]
     known = host if not where else None
-    found = [
-        replace(
-            s,
-            problems=tuple(
-                located([*s.problems, *without_effect(s, known), *problems_of_plugins(s, host), *scan_skill(s)])
-            ),
-        )
-        for s in loaded
-    ]
+    found = [replace(s, problems=tuple(located(_remarks(s, host, known)))) for s in loaded]
     problems = located(problems)
     bad = ("error", "warning") if strict else ("error",)
     every = [*problems, *(p for s in found for p in s.problems)]
@@ -95,6 +87,17 @@ def _fix(path: Path, dry_run: bool) -> None:
         echo(f"{done} {repair.path}: {', '.join(repair.codes)}{kept}", err=True)
         if repair.diff:
             echo(printable(repair.diff), err=True)
+
+
+def _remarks(skill: Skill, host: Host, known: Host | None) -> list[SkillProblem]:
+    """Return all there is to say of a skill; ``known``: the host that it was found by, if none was named."""
+    said = (
+        without_effect(skill, known),
+        unknown_agent(skill, host),
+        problems_of_plugins(skill, host),
+        scan_skill(skill),
+    )
+    return [*skill.problems, *(problem for some in said for problem in some)]
 
 
 def problems_of_plugins(skill: Skill, host: Host) -> list[SkillProblem]:

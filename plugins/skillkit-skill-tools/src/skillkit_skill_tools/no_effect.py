@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from skillkit_core.skills import Skill, SkillProblem
 
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["INFORMATION", "NO_EFFECT", "without_effect"]
+__all__ = ["INFORMATION", "NO_EFFECT", "unknown_agent", "without_effect"]
 
 INFORMATION = frozenset(("compatibility", "display_name", "license", "metadata", "tags", "version"))
 """Fields that are shown and searched, and change nothing."""
@@ -37,10 +37,22 @@ _DEFAULTS = {field.name: getattr(Skill(name="x"), field.name) for field in field
 
 def without_effect(skill: Skill, host: Host | None = None) -> Iterator[SkillProblem]:
     """Yield a remark for each key of a skill that has no effect; ``host``: also those whose value means nothing there."""
-    path = str(skill.path / "SKILL.md") if skill.path is not None else None
     used = used_fields(host) if host is not None else frozenset()
     for key, why in (*_said(skill, used), *(_of_host(skill, host) if host is not None else ())):
-        yield SkillProblem(f"no-effect:{key}", f"{key} has no effect: {why}", "info", path)
+        yield _remark(skill, key, f"{key} has no effect: {why}", "info")
+
+
+def unknown_agent(skill: Skill, host: Host) -> Iterator[SkillProblem]:
+    """Yield a warning where a skill with ``context: fork`` names an agent that is defined nowhere."""
+    from skillkit_skills import unknown_agent_of
+
+    if (why := unknown_agent_of(host, skill)) is not None:
+        yield _remark(skill, "agent", why, "warning")
+
+
+def _remark(skill: Skill, key: str, text: str, severity: Literal["warning", "info"]) -> SkillProblem:
+    path = str(skill.path / "SKILL.md") if skill.path is not None else None
+    return SkillProblem(f"no-effect:{key}", text, severity, path)
 
 
 def used_fields(host: Host) -> frozenset[str]:
@@ -65,10 +77,12 @@ def _said(skill: Skill, used: frozenset[str]) -> Iterator[tuple[str, str]]:
 
 
 def _of_host(skill: Skill, host: Host) -> Iterator[tuple[str, str]]:
-    from skillkit_skills import commands_in, dynamic_policy, overrides_of
+    from skillkit_skills import commands_in, dynamic_policy, overrides_of, unknown_agent_of
 
+    unknown = unknown_agent_of(host, skill)  # a warning of its own
     for problem in overrides_of(host, skill).problems:
-        key, _, why = problem.partition(" ")
-        yield key.rstrip(":"), why
+        if problem != unknown:
+            key, _, why = problem.partition(" ")
+            yield key.rstrip(":"), why
     if commands_in(skill) and dynamic_policy(host, skill) == "deny":
         yield "!`command`", "commands in the text of this skill do not run here, a model reads them as text"

@@ -11,7 +11,12 @@ __version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from .actions import ActionResult as ActionResult, remember_secrets as remember_secrets, run_action as run_action
-    from .activation import commands_in as commands_in, dynamic_policy as dynamic_policy, overrides_of as overrides_of
+    from .activation import (
+        commands_in as commands_in,
+        dynamic_policy as dynamic_policy,
+        overrides_of as overrides_of,
+        unknown_agent_of as unknown_agent_of,
+    )
     from .agent_skills import ACTIVATE as ACTIVATE, skills_of as skills_of
     from .arguments import pattern_problem as pattern_problem
     from .catalogue import render_catalogue as render_catalogue
@@ -79,6 +84,7 @@ _WHERE = {
     "skills_of": "agent_skills",
     "split_args": "content",
     "substitute": "content",
+    "unknown_agent_of": "activation",
 }
 __all__ = [
     "ACTIVATE",
@@ -125,6 +131,7 @@ __all__ = [
     "skills_of",
     "split_args",
     "substitute",
+    "unknown_agent_of",
 ]  # fmt: skip
 
 

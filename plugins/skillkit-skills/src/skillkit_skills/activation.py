@@ -32,7 +32,7 @@ from .sources import compat_of, trusted
 if TYPE_CHECKING:
     from skillkit_core import AgentResponse, Host, LLMRequest
 
-__all__ = ["Overrides", "answered", "dynamic_policy", "opened", "overrides_of", "text_of"]
+__all__ = ["Overrides", "answered", "dynamic_policy", "opened", "overrides_of", "text_of", "unknown_agent_of"]
 
 _COMMAND = re.compile(r"(?<![\w`\\])!`([^`\n]+)`|^```![ \t]*\n(.*?)\n```[ \t]*$", re.S | re.M)
 _ARGUMENT = re.compile(r"\$(?:ARGUMENTS\b|\d)")
@@ -193,15 +193,24 @@ def overrides_of(host: Host, skill: Skill) -> Overrides:
             )
     if skill.agent and skill.context != "fork":
         problems.append("agent counts only for a run of its own (context: fork)")
-    elif skill.agent and _who_knows(host, skill.agent) is None:
-        problems.append(
-            f"agent {skill.agent!r} is defined nowhere (agents/{skill.agent}.md): the skill runs with the agent that uses it"
-        )
+    elif (nowhere := unknown_agent_of(host, skill)) is not None:
+        problems.append(nowhere)
     limits = {k: v for k, v in skill.limits.items() if k in _LIMITS and isinstance(v, (int, float)) and v > 0}
     if unknown := [str(k) for k in skill.limits if k not in limits]:
         problems.append(f"limits: {', '.join(unknown)} cannot be used; known are {', '.join(_LIMITS)}")
     whole: dict[str, Any] = {k: v if k == "cost" else int(v) for k, v in limits.items()}
     return Overrides(model, _THINKING.get(skill.effort or ""), Limits(**whole) if whole else None, tuple(problems))
+
+
+def unknown_agent_of(host: Host, skill: Skill) -> str | None:
+    """Return a sentence about the agent that a skill with ``context: fork`` names, if it is defined nowhere."""
+    if not skill.agent or skill.context != "fork" or _who_knows(host, skill.agent) is not None:
+        return None
+    registry = host.registry("skill_agents")
+    names = sorted(name for one in map(registry.get, registry.list()) for name in one.names())
+    there = f"agents here: {', '.join(names)}" if names else "there is none here"
+    where = f"agent {skill.agent!r} is defined nowhere (agents/{skill.agent}.md)"
+    return f"{where}: the skill runs with the agent that uses it; {there}"
 
 
 def _who_knows(host: Host, name: str) -> Any:

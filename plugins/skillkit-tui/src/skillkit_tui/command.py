@@ -52,4 +52,4 @@ def tui(
     prepare(ctx.obj.host)
     from .opening import work
 
-    ctx.exit(lived(work(ctx.obj.host, options)))
+    ctx.exit(lived(work(ctx.obj.host, options), ctx.obj.host))

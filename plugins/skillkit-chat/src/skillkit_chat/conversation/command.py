@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from typing import Any
 
 import click
-from skillkit_frontend import ask_about_folder, choosing, going_on, lived, prepare
+from skillkit_frontend import ask_about_folder, choosing, going_on, lived, prepare, run_tasks
 
 from skillkit_core.errors import SessionLocked, UsageError
 
@@ -45,10 +44,10 @@ def chat(ctx: click.Context, /, **given: Any) -> None:
     from .chat import converse
 
     try:
-        ctx.exit(lived(converse(ctx.obj.host, options)))
+        ctx.exit(lived(converse(ctx.obj.host, options), ctx.obj.host))
     except SessionLocked as locked:
         if locked.owner is None or locked.owner.endpoint is None:
             raise
         from ..attaching import attend
 
-        ctx.exit(asyncio.run(attend(locked.owner.endpoint)))
+        ctx.exit(run_tasks(ctx.obj.host, attend(locked.owner.endpoint)))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import click
-from skillkit_frontend import config_for, keeps_sessions, prepare
+from skillkit_frontend import config_for, keeps_sessions, prepare, run_tasks
 
 from skillkit_core.cli.output import print_json
+from skillkit_core.host.loading import prints_aside
 
 from ..options import answering, options_from
 
@@ -33,14 +33,17 @@ def rpc(
         return
     options = options_from(ctx, skills_dirs=skills_dirs, session=session, no_session=no_session, **given)
     host = ctx.obj.host
-    prepare(host)
-    from .server import serve
 
     async def work() -> int:
+        from .server import serve
+
         if not keeps_sessions(host, options):
             where = None
         else:
             where = await host.session_store().find(session) if session else "new"
         return await serve(host, config_for(host, options), where)
 
-    ctx.exit(asyncio.run(work()))
+    with prints_aside(descriptor=True):  # stdout holds the protocol alone
+        prepare(host)
+        code = run_tasks(host, work())
+    ctx.exit(code)

@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING
 from skillkit_live import Connection, Lives, Server, relay
 
 from skillkit_core import Origin, SessionLocked
+from skillkit_core.cli.output import stdout
 
 if TYPE_CHECKING:
     from skillkit_live import Live
@@ -20,13 +21,8 @@ __all__ = ["serve"]
 
 
 async def serve(host: Host, config: AgentConfig, session: str | None) -> int:
-    """Serve one client on stdin and stdout until it leaves; return the exit code.
-
-    Whatever else prints in this process goes to stderr, so that stdout holds the protocol alone.
-    """
-    out = os.fdopen(os.dup(1), "wb", buffering=0)
-    sys.stdout.flush()
-    os.dup2(2, 1)
+    """Serve one client on stdin and the command's stdout until it leaves; return the exit code."""
+    out = os.fdopen(os.dup(stdout().fileno()), "wb", buffering=0)
     try:
         async with Lives(host, idle=math.inf, listen=True) as lives:  # the session ends with the client
             try:

@@ -202,9 +202,12 @@ def build_skill(
 
     mode = next((block["mode"] for block in carriers[:2] if "mode" in block), None)  # it is the engine's to read
     errors = spec_errors(values, dir_name, read.diagnostics, read.duplicates)
-    codes += (
-        code for code in errors if code not in _SAID_ELSEWHERE and code.removeprefix("unknown-field:") not in _ELSEWHERE
-    )  # problems_of leaves out what was said before
+    for code in errors:  # problems_of leaves out what was said before
+        key = code.removeprefix("unknown-field:")
+        if key != code and key in _TOP:
+            told.append((code, f"the key {key!r} is read here, and is not part of the specification"))
+        elif code not in _SAID_ELSEWHERE and key not in _ELSEWHERE:
+            codes.append(code)
     if "metadata-unparseable" in codes:
         codes = [code for code in codes if code not in _REPEATS]
     found |= {

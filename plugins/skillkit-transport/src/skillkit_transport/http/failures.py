@@ -403,8 +403,9 @@ def _failed(
     retryable: bool = True,
     kind: ErrorKind = ErrorKind.connection,
     status: int | None = None,
+    sent: bool = False,
 ) -> ProviderError:
-    return ProviderError(message, kind=kind, hint=hint, retryable=retryable, status=status)
+    return ProviderError(message, kind=kind, hint=hint, retryable=retryable, status=status, sent=sent)
 
 
 def _certificate(error: ssl.SSLCertVerificationError, peer: _Peer) -> ProviderError:
@@ -414,7 +415,7 @@ def _certificate(error: ssl.SSLCertVerificationError, peer: _Peer) -> ProviderEr
 
 
 def _lost(error: OSError, peer: _Peer) -> ProviderError:
-    return _failed(f"{peer.words} closed the connection", "try again")
+    return _failed(f"{peer.words} closed the connection", "try again", sent=True)
 
 
 def _cut(error: EOFError, peer: _Peer) -> ProviderError:
