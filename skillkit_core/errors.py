@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterable
 from enum import StrEnum
@@ -23,6 +24,9 @@ __all__ = [
 
 # Text of a server or a file may steer a terminal by control characters or reversed writing, or break it by lone surrogates.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+_CALLERS = ("<", __file__.rpartition("/")[0], importlib.__file__)  # of code: the core, and what imports
 
 
 class SkillKitError(Exception):
@@ -370,11 +374,16 @@ def plain(error: BaseException) -> str:
 
 
 def raised_at(error: BaseException) -> str | None:
-    """Return the ``file:line`` that raised the error."""
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
+    """Return the last ``file:line`` in the folder of the code that the core called: below it are libraries."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}"
+    places, place = [], error.__traceback__
+    while place is not None:
+        places.append((place.tb_frame.f_code.co_filename, place.tb_lineno))
         place = place.tb_next
-    return f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place is not None else None
+    others = [found for found in places if not found[0].startswith(_CALLERS)] or places
+    own = [found for found in others if found[0].rpartition("/")[0] == others[0][0].rpartition("/")[0]]
+    return "{}:{}".format(*own[-1]) if own else None
 
 
 def interrupts(error: BaseException) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from os.path import join
 from typing import Any, NamedTuple
 
@@ -47,6 +48,7 @@ class Distribution(NamedTuple):
         overrides: kind of item (``adapters``, ``tools``, ...) to name to the plugin whose item the name means.
         policy: its rules.
         command: what its own command has of its own: ``home``, ``prefix``, ``help``.
+        family: its name, after those of the distributions that it extends.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Distribution(NamedTuple):
     overrides: Mapping[str, Mapping[str, str]] = {}
     policy: Policy = Policy()
     command: Mapping[str, str] = {}
+    family: tuple[str, ...] = ()
 
 
 def _expect(document: Document, key: str, value: Any, kind: type, what: str) -> Any:
@@ -184,9 +187,8 @@ def _overrides(document: Document, plugins: Sequence[str]) -> Mapping[str, Mappi
         from difflib import get_close_matches
 
         misspelt = [kind for kind in overrides if get_close_matches(str(kind), KINDS, 1, 0.75)]
-        _no_unknown(
-            document, misspelt, KINDS, "overrides."
-        )  # plugins, which are not imported yet, may define the other kinds
+        # Plugins, which are not imported yet, may define the other kinds.
+        _no_unknown(document, misspelt, KINDS, "overrides.")
     for kind, chosen in overrides.items():
         _expect(document, f"overrides.{kind}", chosen, dict, "a mapping of names to plugins")
         for name, plugin in chosen.items():
@@ -211,6 +213,8 @@ def read_distribution(
     Raises:
         ConfigError: a file is missing or wrong. The error names file, line and YAML path.
     """
+    with suppress(OSError), open(path, "rb") as file:
+        cache = None if b"require_lock" in file.read() else cache  # who may write the cache does not change a policy
     document = read_document(path, cache)
     if document is None:
         raise ConfigError("there is no such file", where=os.fspath(path))
@@ -220,9 +224,8 @@ def read_distribution(
     policy = _policy(document, base.policy if base else Policy())
     for i, plugin in enumerate(names):
         if plugin in policy.deny:
-            raise ConfigError(
-                f"plugin {plugin!r} is denied", where=document.where(f"plugins.{i}"), hint="policy.deny has it"
-            )
+            where = document.where(f"plugins.{i}")
+            raise ConfigError(f"plugin {plugin!r} is denied", where=where, hint="policy.deny has it")
     plugins = tuple(dict.fromkeys(p for p in (*(base.plugins if base else ()), *names) if p not in policy.deny))
     overrides = {kind: dict(chosen) for kind, chosen in (base.overrides if base else {}).items()}
     for kind, chosen in _overrides(document, plugins).items():
@@ -231,7 +234,8 @@ def read_distribution(
     if own := policy.required[len(base.policy.required) if base else 0 :]:
         needs = {"plugins": {"required": list(own)}}
         layers.append(Layer("distribution", needs, lambda key: document.where("policy.required")))
-    return Distribution(name, document.path, plugins, tuple(layers), overrides, policy, _command(document))
+    family = (*(base.family if base else ()), name)
+    return Distribution(name, document.path, plugins, tuple(layers), overrides, policy, _command(document), family)
 
 
 def _base(
@@ -274,9 +278,6 @@ def load_distribution(
     entry = preferred(same)
     path = find_beside(entry, "distribution.yaml")
     if path is None:
-        raise ConfigError(
-            "has no distribution.yaml",
-            where=f"distribution {name!r} ({entry.distribution} {entry.version})",
-            hint=f"pip install --force-reinstall {entry.distribution}",
-        )
+        where, hint = f"distribution {name!r} ({entry.distribution} {entry.version})", "pip install --force-reinstall "
+        raise ConfigError("has no distribution.yaml", where=where, hint=f"{hint}{entry.distribution}")
     return read_distribution(path, installed, cache, _seen)

@@ -109,7 +109,7 @@ def verify(ctx: click.Context, distribution: str | None, deep: bool, file: str |
     assert host.distribution is not None
     path = file or str(_path(host))
     known = read_lock(path, host.distribution.name)
-    plugins = {d.name: d.entry.distribution for d in host.decisions if d.enabled}
+    plugins = [d.entry for d in host.decisions if d.enabled]
     found = list(differences(known, plugins, deep=deep))
     if deep:
         found += _bytecode(known)
