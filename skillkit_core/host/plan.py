@@ -180,9 +180,9 @@ class Plan:
         self.lock = RLock()
         self.paths = platform_paths(environ)
         self.settings = dict(settings)
-        self._wanted = wanted
+        self.wanted = wanted
         self._discover = discover
-        self._selection = selection
+        self.selection = selection
         self._cwd = cwd
         self._environ = environ
         self._sections = sections
@@ -290,10 +290,10 @@ class Plan:
 
     def _distribution_name(self, config: Config) -> str | None:
         """Return the distribution of the caller, else of the variable, trusted project or user, else the only installed one."""
-        if not self._discover and self._wanted is None:
+        if not self._discover and self.wanted is None:
             return None
-        if self._wanted:
-            return self._wanted
+        if self.wanted:
+            return self.wanted
         named = config.raw("distribution")
         if named is not None:
             is_file = str(named).endswith((".yaml", ".yml"))
@@ -329,7 +329,7 @@ class Plan:
         """The decision for every installed plugin, in order."""
         installed, found = self.entries_of(PLUGINS), self.distribution
         names, listed = {e.name for e in installed}, found.plugins if found else ()
-        selection = self._complete(self._selection, names.union(listed))
+        selection = self._complete(self.selection, names.union(listed))
         passed = selection.disable if selection.only is None else set(listed).difference(selection.only)
         self._missing = [name for name in listed if name not in names and name not in passed]
         for name in self._missing:

@@ -154,11 +154,15 @@ def test_a_package_may_have_a_name_of_its_own(skillkit_cli, skillkit_home):
         (["two words", "--kind", "tool"], "is no name of a plugin"),
         (["../up", "--kind", "tool"], "is no name of a plugin"),
         (["weather", "--kind", "tool", "--package", "../up"], "is no name of a package"),
-        (["bash", "--kind", "tool"], "there is a plugin called 'bash': skillkit-bash"),
+        (["bash", "--kind", "tool"], "there is a package called 'skillkit-bash'"),
+        (["bash", "--kind", "tool", "--package", "mine"], "there is a plugin called 'bash': skillkit-bash"),
+        (["core", "--kind", "tool"], "there is a package called 'skillkit-core'"),
+        (["transport", "--kind", "skills"], "there is a package called 'skillkit-transport'"),
+        (["x", "--kind", "tool", "--package", "PyYAML"], "there is a package called 'PyYAML'"),
         (["weather", "--kind", "agent"], "'agent' is not one of"),
         (["weather"], "Missing option '--kind'"),
     ],
-    ids=["capital", "blank", "up", "package", "taken", "kind", "none"],
+    ids=["capital", "blank", "up", "package", "package-taken", "taken", "core", "library", "any", "kind", "none"],
 )
 def test_what_cannot_be_made_is_said_and_nothing_is_written(skillkit_cli, skillkit_home, words, said):
     done = skillkit_cli("plugins", "new", *words)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from skillkit_core import PluginError, __version__
+from skillkit_core import PluginError, __version__, hookimpl
 
 SERIES = __version__.rpartition(".")[0]
 IMPORTED = "raise SystemExit('imported')\n"

@@ -48,15 +48,19 @@ def _links(function: F) -> F:
 )  # fmt: skip
 @click.option("--path", type=click.Path(path_type=Path), help="The folder that is made; default: skillkit-NAME here.")
 @json_option
-def new(name: str, template: str, path: Path | None, as_json: bool) -> None:
+@click.pass_obj
+def new(state: Any, name: str, template: str, path: Path | None, as_json: bool) -> None:
     """Make the project of a new distribution, with its own command NAME.
 
     \b
     skillkit dist new acme --template company
     """
+    from skillkit_core.host.discovery import canonical, dist_infos, package_tables
+
     from .scaffold import write_project
 
-    folder, files = write_project(name, template, path)
+    known = {canonical(package) for table in package_tables(state.host.entries) for package in table}
+    folder, files = write_project(name, template, path, {"skillkit-core", *known, *dist_infos()})
     if as_json:
         print_json({"name": name, "template": template, "folder": str(folder), "files": files})
         return

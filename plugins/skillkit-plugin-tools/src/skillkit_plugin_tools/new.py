@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from skillkit_core.host.discovery import canonical, dist_infos, package_tables
+
 if TYPE_CHECKING:
     from skillkit_core import Host
 
@@ -93,11 +95,21 @@ def _check_names(host: Host, name: str, package: str, kind: str) -> None:
         raise UsageError(
             f"{package!r} is no name of a package", hint="write letters and digits, words joined by dashes"
         )
+    if canonical(package) in taken_packages(host):
+        raise UsageError(
+            f"there is a package called {package!r}", hint="choose another name, or name one with --package"
+        )
     taken = next((d.entry for d in host.decisions if d.name == name), None)
     if taken is not None and kind != "skills":
         raise UsageError(
             f"there is a plugin called {name!r}: {taken.distribution} {taken.version}", hint="choose another name"
         )
+
+
+def taken_packages(host: Host) -> set[str]:
+    """Return the names of packages that exist: those that the tables know, and those that are installed."""
+    known = {canonical(package) for table in package_tables(host.entries) for package in table}
+    return {"skillkit-core", *known, *dist_infos()}
 
 
 def make(folder: Path, kind: str, *, name: str, package: str) -> Path:
