@@ -117,7 +117,7 @@ def test_the_report_card_of_a_new_package_is_green_with_its_own_tests(made, tmp_
     assert failed(found) == []
     states = {one["name"]: one["state"] for one in found["checks"]}
     assert states["tests"] == "passed"
-    if kind not in ("skills", "family", "family-engines"):
+    if kind not in ("family", "family-engines"):
         assert states["contracts"] == "passed"
 
 
