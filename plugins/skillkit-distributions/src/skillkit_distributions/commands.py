@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -131,10 +132,13 @@ def bundle(folder: Path, output: Path | None, links: tuple[str, ...], as_json: b
         made = building.build(project, folder / "dist", tools, keep=environment)
         building.bundle(project, made.wheel, environment, path, tools)
     size = path.stat().st_size
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
     if as_json:
-        print_json({"bundle": str(path), "size": size, "platform": made.content["platform"]})
+        print_json({"bundle": str(path), "size": size, "platform": made.content["platform"], "sha256": digest})
         return
     echo(f"{style('✓', fg='green')} {short_path(str(path))}, {size / 1e6:.1f} MB, for {made.content['platform']}")
+    echo(f"  sha256 {digest}")
 
 
 @dist.command()
