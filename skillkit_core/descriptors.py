@@ -139,6 +139,5 @@ def load_object(target: Any) -> Any:
     try:
         return attrgetter(attribute)(found)
     except AttributeError:
-        close = close_matches(attribute, vars(found), 1)
-        hint = f"did you mean {close[0]!r}?" if close else None
+        hint = next((f"did you mean {name!r}?" for name in close_matches(attribute, vars(found), 1)), None)
         raise PluginError(f"module {module!r} has no attribute {attribute!r}", hint=hint) from None

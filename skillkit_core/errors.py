@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterable
 from enum import StrEnum
@@ -24,9 +23,6 @@ __all__ = [
 
 # Text of a server or a file may steer a terminal by control characters or reversed writing, or break it by lone surrogates.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-_CALLERS = ("<", __file__.rpartition("/")[0], importlib.__file__)  # of code: the core, and what imports
 
 
 class SkillKitError(Exception):
@@ -375,14 +371,12 @@ def plain(error: BaseException) -> str:
 
 def raised_at(error: BaseException) -> str | None:
     """Return the last ``file:line`` in the folder of the code that the core called: below it are libraries."""
-    if isinstance(error, SyntaxError) and error.filename:
-        return f"{error.filename}:{error.lineno}"
-    places, place = [], error.__traceback__
-    while place is not None:
-        places.append((place.tb_frame.f_code.co_filename, place.tb_lineno))
-        place = place.tb_next
-    others = [found for found in places if not found[0].startswith(_CALLERS)] or places
-    own = [found for found in others if found[0].rpartition("/")[0] == others[0][0].rpartition("/")[0]]
+    from traceback import walk_tb  # importing it is slow
+
+    places = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    places += [(error.filename or "<", error.lineno or 0)] if isinstance(error, SyntaxError) else []
+    others = [p for p in places if p[0][0] != "<" and not {"skillkit_core", "importlib"} & {*p[0].split("/")}] or places
+    own = [place for place in others if place[0].rpartition("/")[0] == others[0][0].rpartition("/")[0]]
     return "{}:{}".format(*own[-1]) if own else None
 
 

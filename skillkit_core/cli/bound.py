@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 
 import click
@@ -17,11 +17,11 @@ import click
 from .. import __version__
 from ..errors import ConfigError
 from ..host.discovery import DISTRIBUTIONS, preferred, scan
-from ..host.distribution import Distribution, load_distribution
-from ..program import PREFIX, Program, as_typed, become
+from ..host.distribution import load_distribution
+from ..program import Program, as_typed, become
 from ..settings.paths import platform_paths
 
-__all__ = ["bind", "own_environment"]
+__all__ = ["bind"]
 
 
 def __getattr__(name: str) -> Callable[[], None]:
@@ -37,19 +37,6 @@ class _Formatter(click.HelpFormatter):
 
     def getvalue(self) -> str:
         return as_typed(super().getvalue())
-
-
-def _prefix(found: Distribution) -> str:
-    return f"{found.command['prefix']}_" if "prefix" in found.command else PREFIX
-
-
-def own_environment(found: Distribution, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment variables as the command of a distribution takes them: with its own folders and prefix."""
-    prefix = _prefix(found)
-    own = {PREFIX + key.removeprefix(prefix): value for key, value in environ.items() if key.startswith(prefix)}
-    others = {key: value for key, value in environ.items() if not key.startswith(PREFIX)}
-    home = {"SKILLKIT_NAME": found.command["home"]} if "home" in found.command else {}
-    return {**others, **own, **home}
 
 
 def bind(name: str) -> None:
@@ -70,8 +57,8 @@ def bind(name: str) -> None:
     cache = platform_paths({**os.environ, "SKILLKIT_NAME": name}).cache
     found = load_distribution(name, installed, cache)
     title = f"{name} {preferred(same).version} (SkillKit {__version__})"
-    become(Program(name, title, name, _prefix(found), found.policy.may_leave))
-    own = {**own_environment(found, os.environ), "SKILLKIT_DISTRIBUTION": name}
+    become(Program(name, title, name, found.prefix, found.policy.may_leave))
+    own = {**found.own_environment(os.environ), "SKILLKIT_DISTRIBUTION": name}
     for key in [key for key in os.environ if key not in own]:
         del os.environ[key]
     os.environ.update(own)

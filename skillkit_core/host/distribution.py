@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from .. import __version__
 from ..descriptors import KINDS
 from ..errors import ConfigError, UnknownName, close_matches
+from ..program import PREFIX
 from ..settings.config import CORE_KEYS, Layer
 from ..settings.documents import Document, read_document
 from .discovery import EntryPoint, find_beside, preferred
@@ -59,6 +60,18 @@ class Distribution(NamedTuple):
     policy: Policy = Policy()
     command: Mapping[str, str] = {}
     family: tuple[str, ...] = ()
+
+    @property
+    def prefix(self) -> str:
+        """The beginning of the variables of its command."""
+        return f"{self.command['prefix']}_" if "prefix" in self.command else PREFIX
+
+    def own_environment(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return environment variables as its command takes them: with its own folders and prefix."""
+        own = {PREFIX + key.removeprefix(self.prefix): v for key, v in environ.items() if key.startswith(self.prefix)}
+        others = {key: value for key, value in environ.items() if not key.startswith(PREFIX)}
+        home = {"SKILLKIT_NAME": self.command["home"]} if "home" in self.command else {}
+        return {**others, **own, **home}
 
 
 def _expect(document: Document, key: str, value: Any, kind: type, what: str) -> Any:

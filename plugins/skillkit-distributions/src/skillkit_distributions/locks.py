@@ -51,7 +51,6 @@ def _own_environment(host: Host) -> Mapping[str, str]:
     """Return the variables by which the distribution's own command finds its folders, where such a command is installed."""
     from importlib.metadata import entry_points
 
-    from skillkit_core.cli.bound import own_environment
     from skillkit_core.program import program
 
     found = host.distribution
@@ -64,7 +63,7 @@ def _own_environment(host: Host) -> Mapping[str, str]:
         or all(e.value != own for e in entry_points(group="console_scripts"))
     ):
         return host.environ
-    return own_environment(found, host.environ)
+    return found.own_environment(host.environ)
 
 
 def _path(host: Host) -> Path:

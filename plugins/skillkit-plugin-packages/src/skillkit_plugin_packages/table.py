@@ -67,8 +67,8 @@ def known(host: Host) -> list[Known]:
 def _summary(package: str) -> str:
     """Return what an installed package says about itself, where no table does."""
     try:
-        return metadata(package).get("Summary") or ""
-    except PackageNotFoundError:
+        return metadata(package)["Summary"] or ""
+    except (PackageNotFoundError, KeyError):
         return ""
 
 
