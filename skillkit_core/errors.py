@@ -373,10 +373,10 @@ def raised_at(error: BaseException) -> str | None:
     """Return the last ``file:line`` in the folder of the code that the core called: below it are libraries."""
     from traceback import walk_tb  # importing it is slow
 
-    places = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
-    places += [(error.filename or "<", error.lineno or 0)] if isinstance(error, SyntaxError) else []
-    others = [p for p in places if p[0][0] != "<" and not {"skillkit_core", "importlib"} & {*p[0].split("/")}] or places
-    own = [place for place in others if place[0].rpartition("/")[0] == others[0][0].rpartition("/")[0]]
+    met = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    met += [(error.filename or "<", error.lineno or 0)] if isinstance(error, SyntaxError) else []
+    met = [p for p in met if p[0][:1] != "<" and not {"skillkit_core", "importlib"} & {*p[0].split("/")}] or met
+    own = [place for place in met if place[0].rpartition("/")[0] == met[0][0].rpartition("/")[0]]
     return "{}:{}".format(*own[-1]) if own else None
 
 
