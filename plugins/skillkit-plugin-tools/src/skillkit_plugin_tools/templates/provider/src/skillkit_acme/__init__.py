@@ -36,7 +36,7 @@ def register_models(register: Callable[[ModelDefinition], None]) -> None:
             "acme",
             "acme-lines",
             context_window=8_000,
-            cost=ModelCost(1.0, 2.0),  # dollars per million tokens, read and written: as the server's price list has them
+            cost=ModelCost(1.0, 2.0),  # dollars per million tokens, read and written
             capabilities=frozenset({"text"}),
         )
     )
