@@ -133,14 +133,14 @@ def test_the_command_says_what_to_do_next(skillkit_cli, skillkit_home):
     assert (skillkit_home.cwd / "skillkit-weather/src/skillkit_weather/__init__.py").is_file()
 
 
-<<<<<<< HEAD
 def test_a_member_of_a_family_is_made_by_its_name(skillkit_cli, skillkit_home):
     done = skillkit_cli("plugins", "new", "poet", "--kind", "family", "--of", "engines").ok()
     assert "an engine, which does the work of skills" in done.stdout
     assert "class PoetEngine" in (skillkit_home.cwd / "skillkit-poet/src/skillkit_poet/engine.py").read_text()
     refused = skillkit_cli("plugins", "new", "other", "--kind", "tool", "--of", "engines")
     assert refused.exit_code == 2 and "--of engines is for --kind family" in refused.stderr
-=======
+
+
 @pytest.mark.parametrize("kind", CODE)
 def test_a_new_package_may_declare_what_it_needs_and_loads_with_it(made, tmp_path, kind):
     folder = make(tmp_path / "mine", kind, name="mine", package="mine", declare=True)
@@ -156,7 +156,6 @@ def test_a_new_package_may_declare_what_it_needs_and_loads_with_it(made, tmp_pat
     )
     assert manifest.needs["secrets"] == (("MINE_API_KEY",) if kind == "provider" else ()), text
     assert "mine/plugin.yaml" in zipfile.ZipFile(wheel_of(folder, tmp_path)).namelist()
->>>>>>> e36f4c56 (A new plugin may declare what it needs)
 
 
 def test_a_package_may_have_a_name_of_its_own(skillkit_cli, skillkit_home):

@@ -61,27 +61,18 @@ def _kinds() -> str:
 @click.option("--package", metavar="NAME", help="Name of the package.  [default: skillkit-NAME]")
 @click.option("--declare", is_flag=True, help="Add plugin.yaml, which declares the hooks and secrets that it needs.")
 @click.pass_obj
-<<<<<<< HEAD
-def new(state: Any, name: str, kind: str, family: str | None, package: str | None) -> None:
-=======
-def new(state: Any, name: str, kind: str, package: str | None, declare: bool) -> None:
->>>>>>> e36f4c56 (A new plugin may declare what it needs)
+def new(state: Any, name: str, kind: str, family: str | None, package: str | None, declare: bool) -> None:
     """Make the package of a plugin."""
     if declare and kind == "skills":
         raise UsageError("a package of skills has no plugin that could declare anything", hint="leave --declare out")
     from skillkit_core.cli.output import echo, style
-    from skillkit_core.errors import UsageError
 
     name = name.removeprefix("skillkit-")
     package = package or f"skillkit-{name}"
     _check_names(state.host, name, package, kind)
-<<<<<<< HEAD
     if family is not None and kind != "family":
         raise UsageError(f"--of {family} is for --kind family, not for {kind}")
-    folder = make(Path(package), f"family-{family}" if family else kind, name=name, package=package)
-=======
-    folder = make(Path(package), kind, name=name, package=package, declare=declare)
->>>>>>> e36f4c56 (A new plugin may declare what it needs)
+    folder = make(Path(package), f"family-{family}" if family else kind, name=name, package=package, declare=declare)
     files = sum(1 for _ in _files(folder))
     echo(f"{style('✓', fg='green')} {folder}: {files} files, {FAMILIES[family] if family else KINDS[kind]}.")
     steps = [f"cd {folder}", "uv run pytest"]
