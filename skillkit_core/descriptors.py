@@ -7,7 +7,7 @@ from importlib import import_module
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from .errors import PluginError
+from .errors import PluginError, close_matches
 from .fields import check_fields
 from .frozen import EMPTY
 
@@ -139,4 +139,5 @@ def load_object(target: Any) -> Any:
     try:
         return attrgetter(attribute)(found)
     except AttributeError:
-        raise PluginError(f"module {module!r} has no attribute {attribute!r}") from None
+        hint = next((f"did you mean {name!r}?" for name in close_matches(attribute, vars(found), 1)), None)
+        raise PluginError(f"module {module!r} has no attribute {attribute!r}", hint=hint) from None

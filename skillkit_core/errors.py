@@ -373,11 +373,14 @@ def plain(error: BaseException) -> str:
 
 
 def raised_at(error: BaseException) -> str | None:
-    """Return the ``file:line`` that raised the error."""
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    return f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place is not None else None
+    """Return the last ``file:line`` in the folder of the code that the core called: below it are libraries."""
+    from traceback import walk_tb  # importing it is slow
+
+    met = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    met += [(error.filename or "<", error.lineno or 0)] if isinstance(error, SyntaxError) else []
+    met = [p for p in met if p[0][:1] != "<" and not {"skillkit_core", "importlib"} & {*p[0].split("/")}] or met
+    own = [place for place in met if place[0].rpartition("/")[0] == met[0][0].rpartition("/")[0]]
+    return "{}:{}".format(*own[-1]) if own else None
 
 
 def interrupts(error: BaseException) -> bool:

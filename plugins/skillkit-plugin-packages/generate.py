@@ -45,7 +45,9 @@ def table() -> dict[str, dict[str, object]]:
 
 
 def _packages(items: Mapping[str, Sequence[Any]]) -> Iterator[tuple[str, dict[str, object]]]:
-    for path in sorted([*ROOT.glob("plugins/*/pyproject.toml"), ROOT / "skills" / "pyproject.toml"]):
+    for path in sorted(
+        [ROOT / "pyproject.toml", *ROOT.glob("plugins/*/pyproject.toml"), ROOT / "skills" / "pyproject.toml"]
+    ):
         project = tomllib.loads(path.read_text())["project"]
         groups = {
             k.partition(".")[2]: list(v)
@@ -60,8 +62,7 @@ def _packages(items: Mapping[str, Sequence[Any]]) -> Iterator[tuple[str, dict[st
                 kind, names = "commands", [f"{GROUPS[kind]} {name}" for name in names]
             if names:
                 brings[kind] = sorted({*brings.get(kind, []), *names})
-        if brings:
-            yield project["name"], {"summary": project["description"], **brings}
+        yield project["name"], {"summary": project["description"], **brings}
 
 
 def text() -> str:

@@ -13,13 +13,7 @@ from ..contracts.approver import ApprovalDecision
 from ..contracts.driver import Driver
 from ..contracts.session_store import DRIVEN
 from ..errors import AgentError, ErrorKind, LimitReached, ProviderError, SessionError, SkillKitError, interrupts
-from ..events.results import (
-    UNSET,
-    BeforeAgentEndResult,
-    BeforeAgentStartResult,
-    TurnEndResult,
-    TurnStartResult,
-)
+from ..events.results import UNSET, BeforeAgentEndResult, BeforeAgentStartResult, TurnEndResult, TurnStartResult
 from ..events.types import (
     AgentEndEvent,
     AgentStartEvent,
@@ -392,9 +386,7 @@ class Loop:
             wanted = [tool for tool in answer.tools if self.agent.toolbox.permits(tool.name)]
             tools = tuple(sorted(wanted, key=lambda tool: tool.name))
         return Turn(
-            answer.messages or None,
-            tools,
-            answer.system_prompt if isinstance(answer.system_prompt, str) else None,
+            answer.messages or None, tools, answer.system_prompt if isinstance(answer.system_prompt, str) else None
         )
 
     async def _answer(self, turn: Turn) -> AssistantMessage:

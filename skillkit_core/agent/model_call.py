@@ -277,10 +277,7 @@ class ModelCall:
     async def _transformed(self, messages: Sequence[LLMMessage], target: Target) -> Sequence[LLMMessage]:
         """Return the messages with the changes of the ``context_transform`` handlers, repaired."""
         result = await self._bus.fire(
-            ContextTransformEvent,
-            messages=messages,
-            tokens=self._run.tokens(),
-            window=target.model.context_window,
+            ContextTransformEvent, messages=messages, tokens=self._run.tokens(), window=target.model.context_window
         )
         wanted = result.messages if isinstance(result, ContextTransformResult) else UNSET
         if isinstance(wanted, Unset) or wanted is messages:

@@ -218,12 +218,7 @@ class AgentRunner:
     # --- talking ----------------------------------------------------------------------------------------------
 
     async def chat(
-        self,
-        message: str,
-        *,
-        images: Sequence[Block] = (),
-        delivery: Delivery = "prompt",
-        origin: Origin | None = None,
+        self, message: str, *, images: Sequence[Block] = (), delivery: Delivery = "prompt", origin: Origin | None = None
     ) -> AgentResponse:
         """Send a message to the model, and return the response of the run.
 

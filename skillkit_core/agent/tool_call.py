@@ -564,12 +564,7 @@ class CallContext:
     )  # fmt: skip
 
     def __init__(
-        self,
-        run: Run,
-        call: ToolCallRun,
-        tool_name: str,
-        updates: ToolUpdates,
-        answer: Mapping[str, Any] | None = None,
+        self, run: Run, call: ToolCallRun, tool_name: str, updates: ToolUpdates, answer: Mapping[str, Any] | None = None
     ) -> None:
         self._call: ToolCallRun | None = call
         self.agent: AgentRunner = run.agent

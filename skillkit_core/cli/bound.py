@@ -18,7 +18,7 @@ from .. import __version__
 from ..errors import ConfigError
 from ..host.discovery import DISTRIBUTIONS, preferred, scan
 from ..host.distribution import load_distribution
-from ..program import PREFIX, Program, as_typed, become
+from ..program import Program, as_typed, become
 from ..settings.paths import platform_paths
 
 __all__ = ["bind"]
@@ -57,16 +57,11 @@ def bind(name: str) -> None:
     cache = platform_paths({**os.environ, "SKILLKIT_NAME": name}).cache
     found = load_distribution(name, installed, cache)
     title = f"{name} {preferred(same).version} (SkillKit {__version__})"
-    prefix = f"{found.command['prefix']}_" if "prefix" in found.command else PREFIX
-    become(Program(name, title, name, prefix, found.policy.may_leave))
-    if prefix != PREFIX:
-        own = {PREFIX + key.removeprefix(prefix): value for key, value in os.environ.items() if key.startswith(prefix)}
-        for key in [key for key in os.environ if key.startswith(PREFIX)]:
-            del os.environ[key]
-        os.environ.update(own)
-    if "home" in found.command:
-        os.environ["SKILLKIT_NAME"] = found.command["home"]
-    os.environ["SKILLKIT_DISTRIBUTION"] = name
+    become(Program(name, title, name, found.prefix, found.policy.may_leave))
+    own = {**found.own_environment(os.environ), "SKILLKIT_DISTRIBUTION": name}
+    for key in [key for key in os.environ if key not in own]:
+        del os.environ[key]
+    os.environ.update(own)
 
     from .main import root
 

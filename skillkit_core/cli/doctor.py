@@ -29,11 +29,15 @@ if TYPE_CHECKING:
 def _checks(host: Host) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
 
+    told: dict[str, str] = {}  # what is wrong, and the check that said so
+
     def check(name: str, work: Callable[[], str]) -> None:
         try:
-            rows.append({"check": name, "ok": True, "message": as_typed(work())})
+            ok, message = True, work()
         except SkillKitError as error:
-            rows.append({"check": name, "ok": False, "message": as_typed(str(error))})
+            first = told.setdefault(error.where or error.message, name)
+            ok, message = False, str(error) if first == name else f"cannot be checked before {first!r} is in order"
+        rows.append({"check": name, "ok": ok, "message": as_typed(message)})
 
     def configuration() -> str:
         host.check_config()
@@ -94,13 +98,21 @@ def _checks(host: Host) -> list[dict[str, Any]]:
             raise SkillKitError(wrong)
         return "no variable is misspelt"
 
-    own = [title] if (title := program().title) else []
-    parts = [*own, f"skillkit-core {__version__}", f"Python {platform.python_version()} on {sys.platform}"]
-    if host.distribution is not None and host.distribution.policy.require_lock:
+    def distribution() -> str:
+        found = host.distribution
+        return f"{found.name}, by {short_path(found.path)}" if found is not None else "none, so every plugin runs"
+
+    def lock() -> str:
         from ..host.lock import check_lock
 
-        check("lock", lambda: f"everything is as {check_lock(host.plan, every=True)} has it")
+        return f"everything is as {check_lock(host.plan, every=True)} has it"
+
+    own = [title] if (title := program().title) else []
+    parts = [*own, f"skillkit-core {__version__}", f"Python {platform.python_version()} on {sys.platform}"]
     check("version", lambda: ", ".join(parts))
+    check("distribution", distribution)
+    if rows[-1]["ok"] and host.distribution is not None and host.distribution.policy.require_lock:
+        check("lock", lock)
     check("environment", environment)
     check("configuration", configuration)
     check("plugins", loading)

@@ -65,9 +65,8 @@ class CliState:
 
         wanted, bound = self.options.get("distribution"), program()
         if wanted not in (None, bound.distribution) and not bound.may_leave:
-            raise UsageError(
-                f"{bound.name} runs the distribution {bound.distribution!r} and no other: its policy says so"
-            )
+            runs = f"{bound.name} runs the distribution {bound.distribution!r}"
+            raise UsageError(f"{runs} and no other: its policy says so")
         host = Host(wanted, selection=_selection(self.options))
         host.tell = warning
         return host

@@ -68,10 +68,8 @@ class AdapterRegistry(Registry[Item]):
         base_url = own or item.base_url
         api_key = api_key or self.api_key(item)
         if not api_key and item.api_key_env and own is None:
-            raise UsageError(
-                f"provider {name!r} needs an API key",
-                hint=f"set {' or '.join(item.api_key_env)}, or name another provider with --provider",
-            )
+            hint = f"set {' or '.join(item.api_key_env)}, or name another provider with --provider"
+            raise UsageError(f"provider {name!r} needs an API key", hint=hint)
         key = (id(entry), spoken, base_url, api_key)
         options = {"provider": entry.name, "base_url": base_url, "api_key": api_key, "headers": dict(item.headers)}
         host = self._required_host()

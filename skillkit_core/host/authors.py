@@ -21,9 +21,8 @@ class Authors:
     """
 
     def __init__(self, plugins: Iterable[LoadedPlugin]) -> None:
-        self._modules: dict[
-            str, list[tuple[str, LoadedPlugin]]
-        ] = {}  # by module: the prefix of qualified names, and the plugin
+        # By module: the prefix of qualified names, and the plugin.
+        self._modules: dict[str, list[tuple[str, LoadedPlugin]]] = {}
         self._codes: dict[CodeType, LoadedPlugin] = {}  # functions among the attributes of embedded objects
         for loaded in plugins:
             plugin = loaded.plugin

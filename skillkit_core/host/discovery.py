@@ -129,9 +129,8 @@ def _version_in(directory: str) -> str:
 
 def _scan_directory(path: str, seen: set[str], out: list[EntryPoint], problems: list[Diagnostic]) -> None:
     try:
-        names = sorted(
-            e.name for e in os.scandir(path) if e.name.endswith((".dist-info", ".egg-info")) or e.name.endswith(".egg")
-        )
+        found = sorted(e.name for e in os.scandir(path) if e.name.endswith((".dist-info", ".egg-info", ".egg")))
+        names = sorted(found, key=lambda name: not name.endswith(".dist-info"))  # they count before the older forms
     except OSError:
         return
     for directory in names:

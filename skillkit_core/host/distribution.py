@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from os.path import join
 from typing import Any, NamedTuple
 
 from .. import __version__
 from ..descriptors import KINDS
 from ..errors import ConfigError, UnknownName, close_matches
+from ..program import PREFIX
 from ..settings.config import CORE_KEYS, Layer
 from ..settings.documents import Document, read_document
 from .discovery import EntryPoint, find_beside, preferred
@@ -47,6 +49,7 @@ class Distribution(NamedTuple):
         overrides: kind of item (``adapters``, ``tools``, ...) to name to the plugin whose item the name means.
         policy: its rules.
         command: what its own command has of its own: ``home``, ``prefix``, ``help``.
+        family: its name, after those of the distributions that it extends.
     """
 
     name: str
@@ -56,6 +59,19 @@ class Distribution(NamedTuple):
     overrides: Mapping[str, Mapping[str, str]] = {}
     policy: Policy = Policy()
     command: Mapping[str, str] = {}
+    family: tuple[str, ...] = ()
+
+    @property
+    def prefix(self) -> str:
+        """The beginning of the variables of its command."""
+        return f"{self.command['prefix']}_" if "prefix" in self.command else PREFIX
+
+    def own_environment(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return environment variables as its command takes them: with its own folders and prefix."""
+        own = {PREFIX + key.removeprefix(self.prefix): v for key, v in environ.items() if key.startswith(self.prefix)}
+        others = {key: value for key, value in environ.items() if not key.startswith(PREFIX)}
+        home = {"SKILLKIT_NAME": self.command["home"]} if "home" in self.command else {}
+        return {**others, **own, **home}
 
 
 def _expect(document: Document, key: str, value: Any, kind: type, what: str) -> Any:
@@ -184,9 +200,8 @@ def _overrides(document: Document, plugins: Sequence[str]) -> Mapping[str, Mappi
         from difflib import get_close_matches
 
         misspelt = [kind for kind in overrides if get_close_matches(str(kind), KINDS, 1, 0.75)]
-        _no_unknown(
-            document, misspelt, KINDS, "overrides."
-        )  # plugins, which are not imported yet, may define the other kinds
+        # Plugins, which are not imported yet, may define the other kinds.
+        _no_unknown(document, misspelt, KINDS, "overrides.")
     for kind, chosen in overrides.items():
         _expect(document, f"overrides.{kind}", chosen, dict, "a mapping of names to plugins")
         for name, plugin in chosen.items():
@@ -211,6 +226,8 @@ def read_distribution(
     Raises:
         ConfigError: a file is missing or wrong. The error names file, line and YAML path.
     """
+    with suppress(OSError), open(path, "rb") as file:
+        cache = None if b"require_lock" in file.read() else cache  # who may write the cache does not change a policy
     document = read_document(path, cache)
     if document is None:
         raise ConfigError("there is no such file", where=os.fspath(path))
@@ -220,9 +237,8 @@ def read_distribution(
     policy = _policy(document, base.policy if base else Policy())
     for i, plugin in enumerate(names):
         if plugin in policy.deny:
-            raise ConfigError(
-                f"plugin {plugin!r} is denied", where=document.where(f"plugins.{i}"), hint="policy.deny has it"
-            )
+            where = document.where(f"plugins.{i}")
+            raise ConfigError(f"plugin {plugin!r} is denied", where=where, hint="policy.deny has it")
     plugins = tuple(dict.fromkeys(p for p in (*(base.plugins if base else ()), *names) if p not in policy.deny))
     overrides = {kind: dict(chosen) for kind, chosen in (base.overrides if base else {}).items()}
     for kind, chosen in _overrides(document, plugins).items():
@@ -231,7 +247,8 @@ def read_distribution(
     if own := policy.required[len(base.policy.required) if base else 0 :]:
         needs = {"plugins": {"required": list(own)}}
         layers.append(Layer("distribution", needs, lambda key: document.where("policy.required")))
-    return Distribution(name, document.path, plugins, tuple(layers), overrides, policy, _command(document))
+    family = (*(base.family if base else ()), name)
+    return Distribution(name, document.path, plugins, tuple(layers), overrides, policy, _command(document), family)
 
 
 def _base(
@@ -274,9 +291,6 @@ def load_distribution(
     entry = preferred(same)
     path = find_beside(entry, "distribution.yaml")
     if path is None:
-        raise ConfigError(
-            "has no distribution.yaml",
-            where=f"distribution {name!r} ({entry.distribution} {entry.version})",
-            hint=f"pip install --force-reinstall {entry.distribution}",
-        )
+        where, hint = f"distribution {name!r} ({entry.distribution} {entry.version})", "pip install --force-reinstall "
+        raise ConfigError("has no distribution.yaml", where=where, hint=f"{hint}{entry.distribution}")
     return read_distribution(path, installed, cache, _seen)

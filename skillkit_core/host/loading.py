@@ -16,7 +16,7 @@ from typing import Any
 from pluggy import HookCaller, PluginManager, PluginValidationError
 
 from .. import API_VERSION
-from ..errors import Diagnostic, PluginError, SkillKitError
+from ..errors import Diagnostic, PluginError, SkillKitError, plain, raised_at
 from ..fields import is_number
 from ..hookspecs.markers import EXTRAS
 from ..program import program
@@ -201,7 +201,8 @@ def isolated(
         elif isinstance(error, PluginValidationError):
             message = str(error)
         else:
-            message = f"{type(error).__name__}: {error}".removesuffix(": ")
+            where = f" ({place})" if (place := raised_at(error)) else ""
+            message = f"{plain(error)}{where}"
         import traceback
 
         raise Failure(
@@ -218,10 +219,7 @@ def isolated(
 
 
 def import_plugin(
-    entry: EntryPoint,
-    seconds: float,
-    manifest: Manifest | None = None,
-    here: Mapping[str, tuple[str, str]] = {},
+    entry: EntryPoint, seconds: float, manifest: Manifest | None = None, here: Mapping[str, tuple[str, str]] = {}
 ) -> Any:
     """Import the plugin object of an entry point: a module, an object in the module, or an instance of a class in it.
 
@@ -309,9 +307,8 @@ def check_hooks(
         imported = "skillkit_core.events.types" in sys.modules  # else no plugin can have defined an event
         dispatched = hasattr(lifecycle, caller.name) or (imported and caller.name in events())
         if (impl.wrapper or impl.hookwrapper) and dispatched:
-            raise PluginError(
-                f"hook {caller.name!r} cannot be wrapped", hint="implement wrap_model_call or wrap_tool_call"
-            )
+            hint = "implement wrap_model_call or wrap_tool_call"
+            raise PluginError(f"hook {caller.name!r} cannot be wrapped", hint=hint)
         extras = getattr(impl.function, EXTRAS, None) or {}
         phase, timeout = extras.get("phase"), extras.get("timeout")
         if phase not in (None, "rewrite", "first", "normal", "last", "guard"):

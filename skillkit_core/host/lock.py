@@ -7,15 +7,16 @@ import json
 import os
 import sys
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from os.path import basename, dirname, isfile, join, relpath
+from os.path import basename, dirname, isfile, join, realpath, relpath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ConfigError
-from .discovery import dist_infos
+from .discovery import DISTRIBUTIONS, dist_infos
 
 if TYPE_CHECKING:
+    from .discovery import EntryPoint
     from .distribution import Distribution
     from .plan import Plan
 
@@ -71,8 +72,11 @@ def place_of_lock(distribution: Distribution, folder: str) -> str:
     return beside if isfile(beside) else join(folder, LOCK)
 
 
-def read_lock(path: str, distribution: str) -> Mapping[str, Any]:
+def read_lock(path: str, distribution: str, named: str = "") -> Mapping[str, Any]:
     """Return the lock of a distribution.
+
+    Args:
+        named: how a command names the distribution, where its name is not enough: the path of its file.
 
     Raises:
         ConfigError: there is none, it is damaged, or it is that of another distribution.
@@ -84,7 +88,8 @@ def read_lock(path: str, distribution: str) -> Mapping[str, Any]:
         _ = [(one["version"], one["digest"], one["own"]) for one in lock["packages"].values()]
         other = lock["distribution"] if lock["lock_version"] == 1 else "a newer SkillKit"
     except FileNotFoundError:
-        raise ConfigError("there is no lock", where=path, hint="'skillkit plugins lock' writes it") from None
+        way = f"'{sys.executable} -m skillkit_distributions lock {named or distribution}' writes it"
+        raise ConfigError("there is no lock", where=path, hint=way) from None
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise ConfigError(f"is no lock that can be read: {error}", where=path) from None
     if other != distribution:
@@ -92,17 +97,20 @@ def read_lock(path: str, distribution: str) -> Mapping[str, Any]:
     return lock
 
 
-def differences(lock: Mapping[str, Any], plugins: Mapping[str, str], *, deep: bool = False) -> Iterator[Difference]:
+def differences(lock: Mapping[str, Any], entries: Iterable[EntryPoint], *, deep: bool = False) -> Iterator[Difference]:
     """Yield what is not as it was locked: plugins, versions of all packages, the files of those that build on SkillKit.
 
     Args:
-        plugins: the plugins that are to run, each with its package.
+        entries: the plugins that are to run.
         deep: compare the files of all packages. Those of another platform differ, and are passed over.
     """
     here, same = installed(), lock["platform"] == PLATFORM
-    for name, package in plugins.items():
+    for entry in entries:
+        name, package = entry.name, entry.distribution
         if lock["plugins"].get(name, {}).get("package") != package:
             yield Difference("plugin", package, f"plugin {name!r} of {package} was not there when the lock was written")
+        elif package in here and entry.location != dirname(here[package].info):
+            yield Difference("plugin", package, f"plugin {name!r} is in {entry.location}, where nothing is locked")
     compared: dict[str, tuple[Installed, dict[str, str]]] = {}
     for package, locked in lock["packages"].items():
         if not (locked["own"] or same):
@@ -119,6 +127,7 @@ def differences(lock: Mapping[str, Any], plugins: Mapping[str, str], *, deep: bo
     known.update(path for _, files in compared.values() for path in files)
     for package, (found, files) in compared.items():
         yield from (Difference("file", package, line) for line in _changes(dirname(found.info), files, known))
+    yield from _astray(here, [here[p] for p, one in lock["packages"].items() if p in here and (one["own"] or same)])
 
 
 def _changes(root: str, files: Mapping[str, str], known: Iterable[str]) -> Iterator[str]:
@@ -139,6 +148,30 @@ def _changes(root: str, files: Mapping[str, str], known: Iterable[str]) -> Itera
                     yield f"{path} was added"
 
 
+def _astray(here: Mapping[str, Installed], locked: Sequence[Installed]) -> Iterator[Difference]:
+    """Yield what Python takes in place of a locked module, earlier on the path, and what it runs at its start."""
+    from importlib.util import find_spec
+
+    owners: dict[str, set[str]] = {}  # the paths of each top-level module
+    for one in locked:
+        for top in {path.partition("/")[0] for path in one.files}:
+            if (name := top.partition(".")[0]).isidentifier() and not top.endswith(".pth"):
+                owners.setdefault(name, set()).add(realpath(join(dirname(one.info), top)))
+    for name, paths in owners.items():
+        spec = find_spec(name)
+        for place in (spec.submodule_search_locations or [str(spec.origin)]) if spec is not None else ():
+            if realpath(place) not in paths:
+                yield Difference("file", "", f"{place} comes before {min(paths)}, which is locked")
+    known = {path for one in here.values() for path in one.files} | {"_virtualenv.pth"}  # which uv writes
+    for root in sorted({dirname(one.info) for one in locked}):
+        added = (name for name in sorted(os.listdir(root)) if name.endswith(".pth") and name not in known)
+        yield from (Difference("file", "", f"{join(root, name)} was added") for name in added)
+    for name in ("sitecustomize", "usercustomize"):
+        file = getattr(sys.modules.get(name), "__file__", None) or os.__file__
+        if dirname(file) != dirname(os.__file__):
+            yield Difference("file", "", f"{file} runs at the start of Python, and is not locked")
+
+
 def check_lock(plan: Plan, every: bool = False) -> str:
     """Return the path of the lock of a plan's distribution.
 
@@ -148,8 +181,9 @@ def check_lock(plan: Plan, every: bool = False) -> str:
     found = plan.distribution
     assert found is not None
     path = place_of_lock(found, plan.paths.config)
-    plugins = {d.name: d.entry.distribution for d in plan.decisions if d.enabled}
-    wrong = [one.message for one in differences(read_lock(path, found.name), plugins)]
+    plugins = [d.entry for d in plan.decisions if d.enabled]
+    named = found.name if any(e.name == found.name for e in plan.entries_of(DISTRIBUTIONS)) else found.path
+    wrong = [one.message for one in differences(read_lock(path, found.name, named), plugins)]
     if wrong:
         more = f", and {len(wrong) - 1} more" if wrong[1:] else ""
         text = "; ".join(wrong) if every else f"{wrong[0]}{more}; nothing of the distribution runs"

@@ -356,13 +356,11 @@ class Host:
 
     def _add_late(self, loading: Plugins, name: str, plugin: Any) -> None:
         known = len(self.problems)
+        loading.manifests[name] = loading.manifests.get(loading.acting() or "")  # it may do what its author may
         if not loading.add(name, plugin):
             problem = next((p for p in self.problems[known:] if p.plugin == name), None)
-            raise PluginError(
-                problem.message if problem else "it was refused",
-                where=f"plugin {name!r}",
-                hint=problem.remedy if problem else None,
-            )
+            message, hint = (problem.message, problem.remedy) if problem else ("it was refused", None)
+            raise PluginError(message, where=f"plugin {name!r}", hint=hint)
         if self._registries is not None:
             self._registries.collect_late(name, loading)
         loading.call(name, "host_configure", config=self._section_of(name))

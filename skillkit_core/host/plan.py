@@ -105,9 +105,8 @@ def decide(
         if policy is not None and asked in policy.deny:
             raise UsageError(f"distribution {distribution!r} denies the plugin {asked!r}", where=origin)
     if selection.only_default and distribution is None:
-        raise UsageError(
-            "--only-default-plugins needs a distribution", hint="install one, or name it with --distribution"
-        )
+        hint = "install one, or name it with --distribution"
+        raise UsageError("--only-default-plugins needs a distribution", hint=hint)
     position = {name: i for i, name in enumerate(listed)}
     out: list[Decision] = []
     for name, same in by_name.items():
@@ -181,9 +180,9 @@ class Plan:
         self.lock = RLock()
         self.paths = platform_paths(environ)
         self.settings = dict(settings)
-        self._wanted = wanted
+        self.wanted = wanted
         self._discover = discover
-        self._selection = selection
+        self.selection = selection
         self._cwd = cwd
         self._environ = environ
         self._sections = sections
@@ -291,21 +290,20 @@ class Plan:
 
     def _distribution_name(self, config: Config) -> str | None:
         """Return the distribution of the caller, else of the variable, trusted project or user, else the only installed one."""
-        if not self._discover and self._wanted is None:
+        if not self._discover and self.wanted is None:
             return None
-        if self._wanted:
-            return self._wanted
+        if self.wanted:
+            return self.wanted
         named = config.raw("distribution")
         if named is not None:
             is_file = str(named).endswith((".yaml", ".yml"))
             return join(config.base("distribution"), str(named)) if is_file else str(named)
         installed = {e.name: f"{e.name} ({e.distribution} {e.version})" for e in self.entries_of(DISTRIBUTIONS)}
         if len(installed) > 1:  # to run none of them would drop the policies of all
-            choice = f"write 'distribution: {next(iter(installed))}' into {join(self.paths.config, 'config.yaml')}"
-            raise UsageError(
-                f"several distributions are installed, and none is chosen: {', '.join(sorted(installed.values()))}",
-                hint=f"{choice}, say --distribution {next(iter(installed))}, or use the command that a distribution brings",
-            )
+            what = f"several distributions are installed, and none is chosen: {', '.join(sorted(installed.values()))}"
+            choice = f"write 'distribution: NAME' into {join(self.paths.config, 'config.yaml')}"
+            hint = f"say --distribution NAME, {choice}, or use the command that a distribution brings"
+            raise UsageError(what, hint=hint)
         return next(iter(installed), None)
 
     @property
@@ -331,7 +329,7 @@ class Plan:
         """The decision for every installed plugin, in order."""
         installed, found = self.entries_of(PLUGINS), self.distribution
         names, listed = {e.name for e in installed}, found.plugins if found else ()
-        selection = self._complete(self._selection, names.union(listed))
+        selection = self._complete(self.selection, names.union(listed))
         passed = selection.disable if selection.only is None else set(listed).difference(selection.only)
         self._missing = [name for name in listed if name not in names and name not in passed]
         for name in self._missing:
@@ -367,25 +365,28 @@ class Plan:
         wrong = [v for v in value if not isinstance(v, str)] if isinstance(value, (list, tuple)) else [value]
         if wrong:
             hint = "put it in quotes" if isinstance(wrong[0], (bool, int, float)) else None
-            raise ConfigError(
-                f"must be a list of plugin names, not {wrong[0]!r}", where=self.config.origin(key), hint=hint
-            )
+            what = f"must be a list of plugin names, not {wrong[0]!r}"
+            raise ConfigError(what, where=self.config.origin(key), hint=hint)
         return list(value)
 
     def whence(self, kind: str, name: str) -> str | None:
         """Return which package brings what is missing, and the command that lets it; ``None`` where no table knows."""
         tables = package_tables(self.entries)
-        for package in (
-            package for table in tables for package, brings in table.items() if name in brings.get(kind, ())
-        ):
+        for package in (p for table in tables for p, brings in table.items() if name in brings.get(kind, ())):
             mine = [d for d in self.decisions if d.entry.distribution == package]
-            if off := [d.name for d in mine if not d.enabled]:
-                return (
-                    f"{name!r} comes with the plugin {off[0]!r}, which does not run: skillkit plugins enable {off[0]}"
-                )
+            if off := [d for d in mine if not d.enabled]:
+                return f"{name!r} comes with the plugin {off[0].name!r}, which does not run: {self._off(off[0])}"
             way = ", of which 'skillkit plugins doctor' says more" if mine else f": skillkit plugins install {package}"
             return f"{name!r} comes with {package}{way}"
         return None
+
+    def _off(self, decision: Decision) -> str:
+        """Return what keeps a plugin from running, where that stands, and the command that lets it run, if one does."""
+        found, reason = self.distribution, decision.reason
+        where = f" ({found.path})" if found is not None and reason.endswith(f"distribution {found.name!r}") else ""
+        own = reason.startswith((f"disabled by {join(self.paths.config, 'config.yaml')}", "not listed by"))
+        may = own and (found is None or found.policy.may_leave)
+        return f"{reason}{where}{f': skillkit plugins enable {decision.name}' if may else ''}"
 
     def problems(self) -> list[Diagnostic]:
         """Return the problems of the plan: malformed entry points, listed plugins that are missing, names taken twice."""

@@ -183,10 +183,8 @@ class Plugins:
             before = self.pm.defined()
             if twice := sorted(name for name in before & set(dir(space)) if self.pm.parse_hookspec_opts(space, name)):
                 # pluggy would replace the first spec, or keep it, without a word
-                where = f"hook {twice[0]!r}"
-                raise PluginError(
-                    "there is such a hook already", where=where, hint="implement it, or define another name"
-                )
+                where, hint = f"hook {twice[0]!r}", "implement it, or define another name"
+                raise PluginError("there is such a hook already", where=where, hint=hint)
             try:
                 self.pm.add_hookspecs(space)
             finally:

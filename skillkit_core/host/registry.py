@@ -288,12 +288,16 @@ def make(host: Host, kind: str, entry: Entry[Any], target: Any, *args: Any, **kw
     """Call a plugin's factory, and return what the factory makes.
 
     Raises:
-        PluginError: the import or the call failed. The error names the plugin.
+        PluginError: the import or the call failed. The error names the plugin and the item.
         SkillKitError: the factory raised this error.
     """
     owner = f"plugin {entry.source!r}" if entry.source else "the application"
     try:
         return load_object(target)(*args, **kwargs)
+    except PluginError as error:
+        if error.where is not None:
+            raise
+        raise PluginError(f"{kind} {entry.name!r}: {error.message}", where=owner, hint=error.hint) from error
     except SkillKitError:
         raise
     except ImportError as error:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -135,6 +136,7 @@ class Secrets:
 
     def find(self, name: str) -> str | None:
         """Return a secret from the environment, else from ``resolve_secret``, else from a registered credential source."""
+        self._host.load().refuse_secret(name, sys._getframe(1))
         value = self._host.environ.get(name)
         for asker in () if value else self._askers(name):
             key = (asker.key, name)
@@ -144,8 +146,12 @@ class Secrets:
                 break
         return self._given(name, value)
 
-    async def wait_for(self, name: str) -> str | None:
+    def wait_for(self, name: str) -> Coroutine[Any, Any, str | None]:
         """Return a secret as :meth:`find` does, and await async plugins. From then on :meth:`find` uses their answers."""
+        self._host.load().refuse_secret(name, sys._getframe(1))
+        return self._wait_for(name)
+
+    async def _wait_for(self, name: str) -> str | None:
         value = self._host.environ.get(name)
         for asker in () if value else self._askers(name):
             found = self._ask(asker)

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from skillkit_distributions.building import check_dependencies
+from skillkit_distributions.project import read_project
+
+from skillkit_core import ConfigError
+from skillkit_core.host.discovery import scan
 
 MINE = "schema_version: 1\nname: mine\nplugins: [distributions]\npolicy: {only_listed: true}\n"
 
@@ -145,6 +153,8 @@ def test_a_new_distribution_is_complete(template: str, tmp_path: Path, skillkit_
         ("a--b", "'a--b' cannot be a command; write lower case letters, digits and single dashes"),
         ("../x", "'../x' cannot be a command; write lower case letters, digits and single dashes"),
         ("default", "'default' is the name of the standard distribution or its command; take another one"),
+        ("core", "there is a package called 'skillkit-core'; take another name"),
+        ("testkit", "there is a package called 'skillkit-testkit'; take another name"),
     ],
 )
 def test_a_name_that_cannot_be_a_command_is_refused(name: str, message: str, skillkit_cli: Any) -> None:
@@ -160,6 +170,78 @@ def test_a_folder_that_is_there_is_not_written_over(tmp_path: Path, skillkit_cli
         2,
         f"Error: {tmp_path}/x: exists already; name another folder with --path\n",
     )
+
+
+def test_a_link_that_leads_nowhere_and_a_file_in_the_way_are_named(tmp_path: Path, skillkit_cli: Any) -> None:
+    (tmp_path / "x").symlink_to("gone")
+    (tmp_path / "file").touch()
+    link = skillkit_cli("dist", "new", "acme", "--path", str(tmp_path / "x"))
+    assert link.stderr == f"Error: {tmp_path}/x: is a link to gone, which is not there; remove it\n"
+    below = skillkit_cli("dist", "new", "acme", "--path", str(tmp_path / "file" / "x"))
+    assert below.exit_code == 2 and below.stderr.startswith(f"Error: {tmp_path}/file/x: cannot be made: ")
+
+
+def test_a_dependency_that_is_missing_is_named_with_the_line_that_adds_it(tmp_path: Path, skillkit_cli: Any) -> None:
+    folder = tmp_path / "acme"
+    skillkit_cli("dist", "new", "acme", "--path", str(folder)).ok()
+    file = folder / "src" / "skillkit_acme" / "distribution.yaml"
+    file.write_text(file.read_text().replace("schema_version: 1\n", "schema_version: 1\nextends: default\n"))
+    project = read_project(folder)
+    own = [e for e in scan() if e.distribution in ("skillkit-bash", "skillkit-skills")]
+
+    with pytest.raises(ConfigError) as raised:
+        check_dependencies(project, own)
+
+    said = str(raised.value)
+    assert said.startswith(f"{folder}/pyproject.toml: distribution.yaml extends the distribution 'default', and ")
+    assert 'add "skillkit-default", ' in said and '"skillkit-usage"' in said and "skillkit-bash" not in said
+    check_dependencies(project, scan())
+    lists = project._replace(plugins=("nobodys-plugin",), extends=())
+    with pytest.raises(ConfigError, match="add the package that brings 'nobodys-plugin' to"):
+        check_dependencies(lists, scan())
+
+
+PRODUCT = "schema_version: 1\nname: acme\ncommand: {home: acme, prefix: ACME}\nplugins: [distributions]\n"
+
+
+@pytest.fixture
+def product(tmp_path: Path, skillkit_home: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """An installed product with a command and a home of its own, that requires a lock and brings none."""
+    site = tmp_path / "site"
+    info = site / "skillkit_acme-1.dist-info"
+    for folder in (info, site / "skillkit_acme"):
+        folder.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: skillkit-acme\nVersion: 1\n")
+    points = "[skillkit.distributions]\nacme = skillkit_acme\n[console_scripts]\nacme = skillkit_core.cli.bound:acme\n"
+    (info / "entry_points.txt").write_text(points)
+    (site / "skillkit_acme" / "distribution.yaml").write_text(
+        f"{PRODUCT}policy: {{only_listed: true, require_lock: true}}\n"
+    )
+
+    def run(*argv: str) -> Any:
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("SKILLKIT_", "XDG_"))}
+        env = {**kept, "PYTHONPATH": str(site), "HOME": str(skillkit_home.path)}
+        return subprocess.run([sys.executable, *argv], cwd=tmp_path, env=env, capture_output=True, text=True)
+
+    run.home = skillkit_home.path
+    return run
+
+
+def test_the_hint_about_a_missing_lock_makes_the_product_start(product: Any) -> None:
+    acme = ("-c", "import sys; from skillkit_core.cli.bound import acme; acme()")
+    refused = product(*acme, "plugins", "doctor")
+    assert refused.returncode == 2
+    hint = refused.stderr.split("'")[1].split()
+    assert hint[1:] == ["-m", "skillkit_distributions", "lock", "acme"]
+
+    made = product(*hint[1:])
+
+    assert made.returncode == 0, made.stderr
+    assert (product.home / ".config" / "acme" / "skillkit.lock").is_file()
+    assert not (product.home / ".config" / "skillkit").exists()
+    assert product(*acme, "plugins", "doctor").returncode == 0
+    verified = product("-m", "skillkit_core", "--distribution", "default", "plugins", "verify", "acme")
+    assert verified.returncode == 0, verified.stderr
 
 
 PROJECT = '[project]\nname = "p"\nversion = "1"\n[project.entry-points."skillkit.distributions"]\np = "p"\n'

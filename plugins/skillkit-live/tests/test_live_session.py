@@ -14,6 +14,7 @@ from skillkit_core import (
     ImageBlock,
     Origin,
     Provider,
+    Selection,
     Survey,
     SurveyQuestion,
     Tool,
@@ -531,6 +532,20 @@ def test_a_folder_has_a_host_of_its_own(house, tmp_path):
             assert made == [Path(tmp_path / "a").resolve(), tmp_path.resolve()]
 
     asyncio.run(main())
+
+
+def test_the_host_of_another_folder_has_the_choice_of_plugins_and_the_distribution_of_the_given_one(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("schema_version: 1\nname: mine\nplugins: [live, offline]\npolicy: {only_listed: true}\n")
+    (tmp_path / "a").mkdir()
+    given = Host(str(file), selection=Selection(disable={"offline": "-P no:offline"}), cwd=tmp_path)
+    other = Lives(given).host(tmp_path / "a")
+    try:
+        assert (other.distribution.name, other.cwd) == ("mine", (tmp_path / "a").resolve())
+        assert {d.name: d.reason for d in other.decisions}["offline"] == "disabled by -P no:offline"
+    finally:
+        other.close()
+        given.close()
 
 
 def test_an_early_decision_counts_for_the_questions_that_were_seen_alone(lives, house):

@@ -5,7 +5,7 @@ import shlex
 import sys
 
 import pytest
-from skillkit_plugin_packages.environment import Installed, environment
+from skillkit_plugin_packages.environment import Installed, environment, project_of
 from skillkit_plugin_packages.source import read_source
 
 from skillkit_core.errors import SkillKitError, UsageError
@@ -153,6 +153,26 @@ def test_a_uv_project_gets_its_dependencies_where_skillkit_stands(place, tmp_pat
     assert lines(project.upgrade([Installed("acme-a", "acme-a")])) == ["sync --inexact --upgrade-package acme-a"]
     with pytest.raises(UsageError, match="acme-c does not stand in"):
         project.uninstall(["acme-c"])
+
+
+def test_an_absolute_environment_belongs_to_the_project_that_is_in_it_and_not_to_the_folder_one_stands_in(
+    tmp_path, monkeypatch
+):
+    prefix = tmp_path / "environments" / "mine"
+    info = prefix / "lib" / "python3.11" / "site-packages" / "mine-1.dist-info"
+    info.mkdir(parents=True)
+    for name in ("mine", "foreign"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "uv.lock").touch()
+        (tmp_path / name / "pyproject.toml").write_text(f'[project]\nname = "{name}"\n')
+    (info / "direct_url.json").write_text(json.dumps({"url": (tmp_path / "mine").as_uri(), "dir_info": {}}))
+    monkeypatch.setenv("UV_PROJECT_ENVIRONMENT", str(prefix))
+    monkeypatch.chdir(tmp_path / "foreign")
+    assert project_of(prefix) is None
+    monkeypatch.chdir(tmp_path / "mine")
+    assert project_of(prefix) == tmp_path / "mine"
+    monkeypatch.setenv("UV_PROJECT_ENVIRONMENT", "../environments/mine")
+    assert project_of(prefix) == tmp_path / "mine"
 
 
 def test_pipx_injects_with_what_the_application_was_installed_with(place, tmp_path):

@@ -61,9 +61,8 @@ def test_a_listed_plugin_that_is_missing_names_its_package(cli, skillkit_home):
 
 def test_a_command_of_a_plugin_that_is_off_says_which_to_enable(cli):
     said = cli("-P", "no:plugin-packages", "plugins", "install", "x").stderr
-    assert (
-        "comes with the plugin 'plugin-packages', which does not run: skillkit plugins enable plugin-packages" in said
-    )
+    assert "comes with the plugin 'plugin-packages', which does not run: disabled by -P no:plugin-packages" in said
+    assert "plugins enable" not in said, "that would not help"
 
 
 def test_search_looks_at_names_summaries_and_what_comes(cli):
@@ -74,6 +73,33 @@ def test_search_looks_at_names_summaries_and_what_comes(cli):
     known = {row["package"]: row for row in cli("plugins", "search", "--json").ok().json["packages"]}
     assert known["skillkit-skills"]["brings"]["commands"] == ["skills"] and known["acme-packages"]["installed"] == "1.0"
     assert "cannot be searched by words" in cli("plugins", "search", "sandbox").ok().stdout
+
+
+@pytest.mark.parametrize("word", ["transport", "engine", "routing", "oauth"])
+def test_search_knows_every_package_of_the_project_and_says_what_it_is(cli, word):
+    rows = cli("plugins", "search", word, "--json").ok().json["packages"]
+    assert rows and all(row["summary"] for row in rows)
+    assert any(word in row["package"] for row in rows)
+
+
+def test_search_shows_what_an_installed_package_says_of_itself(cli, tmp_path):
+    info = tmp_path / "site" / "acme_kites-2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-kites\nVersion: 2\nSummary: Kites of Acme\n")
+    (info / "entry_points.txt").write_text("[skillkit.skills]\nkites = acme_kites\n")
+    assert "acme-kites  2          Kites of Acme\n" in cli("plugins", "search", "kites").ok().stdout
+
+
+def test_a_misspelt_package_is_doubted_before_anything_is_installed(cli):
+    said = str(cli("plugins", "install", "skilkit-recorder", "--dry-run"))
+    assert "'skilkit-recorder' is no package that is known here; did you mean 'skillkit-recorder'?" in said
+    assert "did you mean" not in str(cli("plugins", "install", "acme-weather", "--dry-run"))
+
+
+def test_what_removes_packages_does_not_remove_itself(cli):
+    done = cli("plugins", "uninstall", "plugin-packages", "--yes")
+    assert done.exit_code == 2
+    assert "skillkit-plugin-packages is what removes packages" in done.stderr
 
 
 def test_a_table_that_is_no_json_is_passed_over(cli, tmp_path):

@@ -17,6 +17,8 @@ from skillkit_plugin_tools.card.building import wheel_of
 from skillkit_plugin_tools.new import FAMILIES, KINDS, make
 
 from skillkit_core import UsageError, __version__
+from skillkit_core.host.discovery import EntryPoint
+from skillkit_core.host.manifest import read_manifest
 
 NEEDS_BASE = {"provider"} if "HTTPAdapter" not in skillkit_transport.__all__ else set()
 ALL = [*KINDS, *(f"family-{name}" for name in FAMILIES)]
@@ -117,7 +119,7 @@ def test_the_report_card_of_a_new_package_is_green_with_its_own_tests(made, tmp_
     assert failed(found) == []
     states = {one["name"]: one["state"] for one in found["checks"]}
     assert states["tests"] == "passed"
-    if kind not in ("skills", "family", "family-engines"):
+    if kind not in ("family", "family-engines"):
         assert states["contracts"] == "passed"
 
 
@@ -139,6 +141,23 @@ def test_a_member_of_a_family_is_made_by_its_name(skillkit_cli, skillkit_home):
     assert refused.exit_code == 2 and "--of engines is for --kind family" in refused.stderr
 
 
+@pytest.mark.parametrize("kind", CODE)
+def test_a_new_package_may_declare_what_it_needs_and_loads_with_it(made, tmp_path, kind):
+    folder = make(tmp_path / "mine", kind, name="mine", package="mine", declare=True)
+    text = (folder / "src/mine/plugin.yaml").read_text()
+    entry = EntryPoint("skillkit.plugins", "mine", "mine", "mine", "1", "")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(folder / "src"))
+        manifest = read_manifest(entry)
+    assert manifest is not None
+    source = (folder / "src/mine/__init__.py").read_text()
+    assert set(manifest.needs["hooks"]) == set(
+        re.findall(r"^(?:async )?def ((?:register|before|after|tool|session)_\w+)", source, re.M)
+    )
+    assert manifest.needs["secrets"] == (("MINE_API_KEY",) if kind == "provider" else ()), text
+    assert "mine/plugin.yaml" in zipfile.ZipFile(wheel_of(folder, tmp_path)).namelist()
+
+
 def test_a_package_may_have_a_name_of_its_own(skillkit_cli, skillkit_home):
     skillkit_cli("plugins", "new", "weather", "--kind", "guard", "--package", "Acme.Weather").ok()
     project = (skillkit_home.cwd / "Acme.Weather/pyproject.toml").read_text()
@@ -154,11 +173,15 @@ def test_a_package_may_have_a_name_of_its_own(skillkit_cli, skillkit_home):
         (["two words", "--kind", "tool"], "is no name of a plugin"),
         (["../up", "--kind", "tool"], "is no name of a plugin"),
         (["weather", "--kind", "tool", "--package", "../up"], "is no name of a package"),
-        (["bash", "--kind", "tool"], "there is a plugin called 'bash': skillkit-bash"),
+        (["bash", "--kind", "tool"], "there is a package called 'skillkit-bash'"),
+        (["bash", "--kind", "tool", "--package", "mine"], "there is a plugin called 'bash': skillkit-bash"),
+        (["core", "--kind", "tool"], "there is a package called 'skillkit-core'"),
+        (["transport", "--kind", "skills"], "there is a package called 'skillkit-transport'"),
+        (["x", "--kind", "tool", "--package", "PyYAML"], "there is a package called 'PyYAML'"),
         (["weather", "--kind", "agent"], "'agent' is not one of"),
         (["weather"], "Missing option '--kind'"),
     ],
-    ids=["capital", "blank", "up", "package", "taken", "kind", "none"],
+    ids=["capital", "blank", "up", "package", "package-taken", "taken", "core", "library", "any", "kind", "none"],
 )
 def test_what_cannot_be_made_is_said_and_nothing_is_written(skillkit_cli, skillkit_home, words, said):
     done = skillkit_cli("plugins", "new", *words)

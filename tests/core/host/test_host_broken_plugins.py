@@ -245,6 +245,22 @@ def test_a_command_whose_module_is_missing_says_what_to_install(site: Any) -> No
     assert done.err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("\n\nraise ValueError('no luck')\n", 5),
+        ("\ndef broken(:\n", 4),
+        ("import json\n\njson.loads('{')\n", 5),
+        ("import no_such_module\n", 3),
+        ("@hookimpl\ndef register_tools(register):\n    import json\n    json.loads('{')\n", 6),
+    ],
+)
+def test_doctor_names_the_line_of_the_plugin_that_raised(site: Any, source: str, line: int) -> None:
+    site.plugin("odd", source)
+    (problem,) = site.run("plugins", "doctor", "--json").json["problems"]
+    assert problem["message"].endswith(f"({site.path}/acme_odd_odd.py:{line})")
+
+
 def test_debug_shows_the_traceback_of_a_broken_plugin(site: Any) -> None:
     site.plugin("raising", BROKEN["raising"][0])
     assert "Traceback" not in site.run("plugins", "doctor").out

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from skillkit_core import PluginError, __version__
+from skillkit_core import PluginError, __version__, hookimpl
 
 SERIES = __version__.rpartition(".")[0]
 IMPORTED = "raise SystemExit('imported')\n"
@@ -142,6 +142,7 @@ def test_a_hook_beyond_what_is_declared_is_refused_and_named(site: Any, hooks: s
 
 
 ASKS = """
+import asyncio
 KNOWN = {}
 
 @hookimpl
@@ -153,6 +154,15 @@ def ask(name):
 
 async def wait(name):
     return await KNOWN["host"].find_secret(name)
+
+def find(name):
+    return KNOWN["host"].secrets.find(name)
+
+async def task(name):
+    return await asyncio.create_task(KNOWN["host"].secrets.wait_for(name))
+
+def add(plugin):
+    return KNOWN["host"].add_plugin(plugin, name="added")
 """
 
 
@@ -162,13 +172,33 @@ async def test_a_secret_beyond_what_is_declared_is_refused_and_named(site: Any, 
     plugin = host.plugins["a"].plugin
 
     assert plugin.ask("ACME_KEY") == await plugin.wait("ACME_KEY") == "acme-key-1"
-    for call in (lambda: plugin.ask("OTHER_KEY"), lambda: plugin.wait("OTHER_KEY")):
+    assert plugin.find("ACME_KEY") == await plugin.task("ACME_KEY") == "acme-key-1"
+    for way in (plugin.ask, plugin.wait, plugin.find, plugin.task):
+
+        def call(way: Any = way) -> Any:
+            return way("OTHER_KEY")
+
         with pytest.raises(PluginError) as refused:
             await call()
         assert str(refused.value) == (
             f"{file}: plugin 'a': the secret OTHER_KEY is beyond what it declares; needs.secrets lacks OTHER_KEY"
         )
     assert host.secret("OTHER_KEY") == "other-key-1", "the application may have it"
+
+
+def test_what_a_plugin_adds_is_held_to_what_the_plugin_declares(site: Any, make_host: Any) -> None:
+    file = package(site, ASKS, "needs:\n  hooks: [host_started]\n")
+    host = make_host()
+    assert "a" in host.plugins
+
+    class Guard:
+        @hookimpl
+        def before_tool_call(self, event: Any) -> None: ...
+
+    with pytest.raises(PluginError, match="hook 'before_tool_call' is beyond what it declares") as refused:
+        host.plugins["a"].plugin.add(Guard())
+    assert str(file) in str(refused.value)
+    assert host.add_plugin(Guard(), name="added") == "added", "the application may add it, under the same name"
 
 
 def test_a_provider_whose_key_is_not_declared_is_refused(site: Any) -> None:

@@ -663,7 +663,7 @@ def test_a_factory_that_fails_names_kind_name_plugin_and_remedy(site: Any, make_
         def register_runtimes(register):
             register(Factory("far", "far_away:Runtime"))
             register(Factory("near", broken))
-            register(Factory("typo", "os:no_such_thing"))
+            register(Factory("typo", "os:getcwdd"))
             register(Factory("bad", "no colon"))
         """,
     )
@@ -676,9 +676,9 @@ def test_a_factory_that_fails_names_kind_name_plugin_and_remedy(site: Any, make_
     )
     with pytest.raises(PluginError, match="plugin 'far': runtime 'near' could not be made: RuntimeError: no display"):
         host.runtimes.get("near")
-    with pytest.raises(PluginError, match="module 'os' has no attribute 'no_such_thing'"):
+    with pytest.raises(PluginError, match="plugin 'far': runtime 'typo': module 'os' has no attribute 'getcwdd'; did"):
         host.runtimes.get("typo")
-    with pytest.raises(PluginError, match="is not an import string"):
+    with pytest.raises(PluginError, match="plugin 'far': runtime 'bad': 'no colon' is not an import string"):
         host.runtimes.get("bad")
     with pytest.raises(UnknownName, match="unknown runtime 'nea'; did you mean 'near'"):
         host.runtimes.get("nea")

@@ -131,6 +131,32 @@ def test_a_listed_plugin_that_is_missing_is_an_error_with_the_remedy_unless_it_i
         assert abc.run(*off, "plugins", "doctor").code == 0
 
 
+@pytest.mark.parametrize(
+    ("words", "policy", "why"),
+    [
+        (["-P", "no:a"], "", "disabled by -P no:a"),
+        (["--plugins", "b"], "", "not named by --plugins"),
+        ([], "deny: [a]", "denied by distribution 'house' ({file})"),
+        ([], "only_listed: true", "not listed by distribution 'house' ({file}): skillkit plugins enable a"),
+        ([], "only_listed: true, may_leave: false", "not listed by distribution 'house' ({file})"),
+        (["config"], "", "disabled by {config}:2: plugins.disabled: skillkit plugins enable a"),
+    ],
+)
+def test_what_is_missing_names_what_switched_its_plugin_off_and_the_way_back_that_works(
+    abc: Any, words: list[str], policy: str, why: str
+) -> None:
+    (abc.path / "acme_table").mkdir()
+    (abc.path / "acme_table" / "packages.json").write_text('{"acme-a": {"plugins": ["a"], "commands": ["fly"]}}')
+    abc.metadata("acme-table", "1", "[skillkit.packages]\nt = acme_table\n")
+    file = abc.distribution("house", f"plugins: [b]\npolicy: {{{policy}}}\n")
+    config = abc.home / "config" / "config.yaml"
+    if words == ["config"]:
+        words = []
+        abc.config("plugins:\n  disabled: [a]\n")
+    said = abc.run(*words, "fly").err
+    assert f"'fly' comes with the plugin 'a', which does not run: {why.format(file=file, config=config)}\n" in said
+
+
 def test_a_misspelt_plugin_of_a_distribution_stops_everything(abc: Any) -> None:
     abc.plugin("guards", "")
     file = abc.distribution("house", "plugins: [a, gaurds]\n")
@@ -147,7 +173,10 @@ def test_of_several_distributions_one_must_be_named(abc: Any) -> None:
     assert done.err.startswith(
         "Error: several distributions are installed, and none is chosen: one (house-one 1.0), two "
     )
-    assert f"write 'distribution: one' into {abc.home}/config/config.yaml, say --distribution one" in done.err
+    assert (
+        f"say --distribution NAME, write 'distribution: NAME' into {abc.home}/config/config.yaml, or use the command"
+        in done.err
+    )
     assert running(abc, "--distribution", "one") == ["c", "a", "b"]
     assert running(abc, "--distribution", "two") == ["c", "b", "a"]
     assert running(abc, SKILLKIT_DISTRIBUTION="one") == ["c", "a", "b"]

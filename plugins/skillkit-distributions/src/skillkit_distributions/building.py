@@ -16,7 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from skillkit_core.errors import SkillKitError, UsageError
+from skillkit_core.errors import ConfigError, SkillKitError, UsageError
+from skillkit_core.host.discovery import DISTRIBUTIONS, PLUGINS, EntryPoint, package_tables, scan
 from skillkit_core.host.lock import LOCK, digest, is_content
 
 from . import locking
@@ -68,6 +69,7 @@ def build(project: Project, into: Path, tools: Installer, *, locked: bool = True
         tools.install(python, wheel, cwd=project.folder)
         if not locked:
             return Built(wheel)
+        check_dependencies(project, scan([str(path) for path in place.glob("[Ll]ib*/**/site-packages")]))
         step("Loading its plugins, and writing the lock")
         made = Path(temporary, LOCK)
         _lock(python, project, made)
@@ -83,6 +85,38 @@ def build(project: Project, into: Path, tools: Installer, *, locked: bool = True
     pins = [f"{name}=={one['version']}" for name, one in content["packages"].items()]
     (into / "requirements.txt").write_text("\n".join(pins) + "\n", encoding="utf-8")
     return Built(wheel, into / LOCK, into / "requirements.txt", content)
+
+
+def check_dependencies(project: Project, brought: Sequence[EntryPoint]) -> None:
+    """Make sure that what the distribution names comes with what its package requires.
+
+    Args:
+        brought: the entry points in an environment with the wheel alone.
+
+    Raises:
+        ConfigError: it does not. The error says which line of ``pyproject.toml`` is missing.
+    """
+    there = {(entry.group, entry.name) for entry in brought}
+    wanted = [(DISTRIBUTIONS, name, "extends the distribution") for name in project.extends]
+    wanted += [(PLUGINS, name, "lists the plugin") for name in project.plugins]
+    if not (missing := [one for one in wanted if one[:2] not in there]):
+        return
+    entries = scan()
+    add, unknown = [], []
+    for group, name, _ in missing:
+        own = [e.distribution for e in entries if (e.group, e.name) == (group, name)]
+        kind = group.partition(".")[2]
+        known = [p for table in package_tables(entries) for p, brings in table.items() if name in brings.get(kind, ())]
+        add.append(next(iter([*own, *known]), None)) if own or known else unknown.append(name)
+    lines = ", ".join(f'"{package}"' for package in dict.fromkeys(add))
+    hint = f"add {lines} to project.dependencies" if lines else ""
+    if unknown:
+        more = f"the package that brings {', '.join(map(repr, unknown))}"
+        hint = f"{hint}, and {more}" if hint else f"add {more} to project.dependencies"
+    (_, name, what), rest = missing[0], len(missing) - 1
+    more = f", and {rest} more that are missing" if rest else ""
+    message = f"{project.file.name} {what} {name!r}{more}, which nothing brings that the package requires"
+    raise ConfigError(message, where=str(project.folder / "pyproject.toml"), hint=hint)
 
 
 def _lock(python: Path, project: Project, file: Path) -> None:

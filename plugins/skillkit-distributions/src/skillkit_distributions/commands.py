@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -48,15 +49,19 @@ def _links(function: F) -> F:
 )  # fmt: skip
 @click.option("--path", type=click.Path(path_type=Path), help="The folder that is made; default: skillkit-NAME here.")
 @json_option
-def new(name: str, template: str, path: Path | None, as_json: bool) -> None:
+@click.pass_obj
+def new(state: Any, name: str, template: str, path: Path | None, as_json: bool) -> None:
     """Make the project of a new distribution, with its own command NAME.
 
     \b
     skillkit dist new acme --template company
     """
+    from skillkit_core.host.discovery import canonical, dist_infos, package_tables
+
     from .scaffold import write_project
 
-    folder, files = write_project(name, template, path)
+    known = {canonical(package) for table in package_tables(state.host.entries) for package in table}
+    folder, files = write_project(name, template, path, {"skillkit-core", *known, *dist_infos()})
     if as_json:
         print_json({"name": name, "template": template, "folder": str(folder), "files": files})
         return
@@ -127,10 +132,13 @@ def bundle(folder: Path, output: Path | None, links: tuple[str, ...], as_json: b
         made = building.build(project, folder / "dist", tools, keep=environment)
         building.bundle(project, made.wheel, environment, path, tools)
     size = path.stat().st_size
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
     if as_json:
-        print_json({"bundle": str(path), "size": size, "platform": made.content["platform"]})
+        print_json({"bundle": str(path), "size": size, "platform": made.content["platform"], "sha256": digest})
         return
     echo(f"{style('✓', fg='green')} {short_path(str(path))}, {size / 1e6:.1f} MB, for {made.content['platform']}")
+    echo(f"  sha256 {digest}")
 
 
 @dist.command()

@@ -30,14 +30,40 @@ def _host(ctx: click.Context, wanted: str | None) -> Host:
     if wanted is None and ctx.obj is not None:
         host: Host = ctx.obj.host
     else:
-        from skillkit_core import Host
-
-        host = Host(wanted)
-        host.tell = warning
-        ctx.call_on_close(host.close)
+        host = _new_host(ctx, wanted)
+        if (found := host.distribution) is not None and host.environ != (own := _own_environment(host)):
+            host = _new_host(ctx, found.name, own)
     if host.distribution is None:
         raise UsageError("no distribution runs, and only a distribution has a lock", hint="name one")
     return host
+
+
+def _new_host(ctx: click.Context, wanted: str | None, environ: Mapping[str, str] | None = None) -> Host:
+    from skillkit_core import Host
+
+    host = Host(wanted, environ=environ)
+    host.tell = warning
+    ctx.call_on_close(host.close)
+    return host
+
+
+def _own_environment(host: Host) -> Mapping[str, str]:
+    """Return the variables by which the distribution's own command finds its folders, where such a command is installed."""
+    from importlib.metadata import entry_points
+
+    from skillkit_core.program import program
+
+    found = host.distribution
+    assert found is not None
+    own = f"skillkit_core.cli.bound:{found.name.replace('-', '_')}"
+    bound = program().distribution == found.name  # its command has done so for the whole process
+    if (
+        bound
+        or not _is_installed(host, found.path)
+        or all(e.value != own for e in entry_points(group="console_scripts"))
+    ):
+        return host.environ
+    return found.own_environment(host.environ)
 
 
 def _path(host: Host) -> Path:
@@ -109,7 +135,7 @@ def verify(ctx: click.Context, distribution: str | None, deep: bool, file: str |
     assert host.distribution is not None
     path = file or str(_path(host))
     known = read_lock(path, host.distribution.name)
-    plugins = {d.name: d.entry.distribution for d in host.decisions if d.enabled}
+    plugins = [d.entry for d in host.decisions if d.enabled]
     found = list(differences(known, plugins, deep=deep))
     if deep:
         found += _bytecode(known)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from skillkit_core import Host
 from skillkit_core.errors import ConfigError
-from skillkit_core.host.discovery import canonical
+from skillkit_core.host.discovery import DISTRIBUTIONS, canonical
 
 __all__ = ["Project", "read_project"]
 
@@ -24,6 +24,7 @@ class Project(NamedTuple):
         file: its ``distribution.yaml``.
         command: its console script; ``None``: it has none.
         plugins: the plugins that it lists, in order.
+        extends: the installed distributions that it extends.
     """
 
     folder: Path
@@ -33,6 +34,7 @@ class Project(NamedTuple):
     file: Path
     command: str | None
     plugins: tuple[str, ...]
+    extends: tuple[str, ...] = ()
 
 
 def read_project(folder: Path) -> Project:
@@ -70,10 +72,17 @@ def read_project(folder: Path) -> Project:
     if file is None:
         raise ConfigError(f"there is neither src/{inside} nor {inside}", where=str(folder))
     host = Host(str(file), cwd=folder)
-    found = host.distribution
+    try:
+        found = host.distribution
+    except ConfigError as error:
+        if error.message.startswith("unknown distribution"):
+            error.hint = f"install its package here, too, and add it to project.dependencies of {path}"
+        raise
     assert found is not None
     if found.name != name:
         raise ConfigError(f"is the distribution {found.name!r}, and pyproject.toml names it {name!r}", where=str(file))
     scripts = {key for key, value in project.get("scripts", {}).items() if value.startswith("skillkit_core.cli")}
     command = name if name in scripts else next(iter(sorted(scripts)), None)
-    return Project(folder, canonical(project["name"]), project["version"], name, file, command, found.plugins)
+    others = {entry.name for entry in host.entries if entry.group == DISTRIBUTIONS} - {name}
+    package, extends = canonical(project["name"]), tuple(one for one in found.family if one in others)
+    return Project(folder, package, project["version"], name, file, command, found.plugins, extends)

@@ -35,9 +35,9 @@ def run(what: str, argv: Sequence[str | Path], cwd: Path) -> str:
     except OSError as error:
         raise SkillKitError(f"{what} failed: {error.strerror}", where=str(argv[0])) from None
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip()
-        echo(said, err=True)
-        last = said.splitlines()[-1] if said else f"exit code {done.returncode}"
+        *more, last = (done.stderr or done.stdout).strip().splitlines() or [f"exit code {done.returncode}"]
+        if more:  # the last line stands in the error
+            echo("\n".join(more), err=True)
         raise SkillKitError(f"{what} failed: {last}", hint=f"the command was: {' '.join(map(str, argv))}")
     return done.stdout
 

@@ -58,8 +58,10 @@ class Lives:
         self._opening = asyncio.Lock()
 
     def _another(self, folder: Path) -> Host:
-        distribution = self._given.distribution if self._given is not None else None
-        return Host(distribution.name if distribution is not None else None, cwd=folder)
+        if self._given is None:
+            return Host(cwd=folder)
+        plan = self._given.plan  # the same distribution, also a file's, and the same choice of plugins
+        return Host(plan.wanted, selection=plan.selection, environ=self._given.environ, cwd=folder)
 
     def __iter__(self) -> Iterator[Live]:
         return iter(list(self._lives))

@@ -79,6 +79,8 @@ def install(
 
     host: Host = ctx.obj.host
     work = Installation(host, _place(host), sources, editable, ctx.obj.options.get("distribution"))
+    for doubt in work.doubts:
+        warning(doubt)
     if not _plan(work.place, work.steps(), _question("Install", [s.text for s in work.sources]), yes, dry_run, as_json):
         return
     found = work.carry_out(say=str if as_json else echo)
@@ -197,7 +199,7 @@ def search(state: Any, words: tuple[str, ...], as_json: bool) -> None:
         return
     table(
         ["package", "installed", "what"],
-        [[r["package"], r["installed"] or "", r["summary"] or ", ".join(r["matched"])] for r in rows],
+        [[r["package"], r["installed"] or "", _what(r)] for r in rows],
         styles=lambda column, _: {"bold": True} if column == 0 else {},
     )
     if not rows:
@@ -210,6 +212,16 @@ def search(state: Any, words: tuple[str, ...], as_json: bool) -> None:
             dim=True,
         )
     )
+
+
+def _what(row: dict[str, Any]) -> str:
+    """Return what a package is: in its own words, else by what fitted."""
+    said = (
+        row["summary"]
+        or ", ".join(row["matched"])
+        or ", ".join(f"{k} {n}" for k, v in row["brings"].items() for n in v)
+    )
+    return said if row["brings"] else f"{said} (a library: plugins require it)"
 
 
 def _question(verb: str, names: Sequence[str]) -> str:

@@ -379,12 +379,23 @@ def environment(kept: Path) -> Environment:
 def project_of(prefix: Path) -> Path | None:
     """Return the folder of the project that uv manages, if this is its environment."""
     places = [prefix.parent]
-    if os.environ.get("UV_PROJECT_ENVIRONMENT"):
+    if named := os.environ.get("UV_PROJECT_ENVIRONMENT"):
         here = Path.cwd()
-        places += [
-            p for p in (here, *here.parents) if (p / os.environ["UV_PROJECT_ENVIRONMENT"]).resolve() == prefix.resolve()
-        ]
+        above = [p for p in (here, *here.parents) if (p / named).resolve() == prefix.resolve()]
+        # An absolute name fits every folder. It is the environment of the project that uv has installed in it.
+        places += [p for p in above if not Path(named).is_absolute() or _lives_in(p, prefix)]
     return next((p for p in places if (p / "uv.lock").is_file() and (p / "pyproject.toml").is_file()), None)
+
+
+def _lives_in(project: Path, prefix: Path) -> bool:
+    """Return whether uv has installed a project, in place, in an environment."""
+    for told in prefix.glob("[Ll]ib*/**/site-packages/*.dist-info/direct_url.json"):
+        try:
+            if json.loads(told.read_text()).get("url") == project.resolve().as_uri():
+                return True
+        except (OSError, ValueError, AttributeError):
+            continue
+    return False
 
 
 def uv() -> str:

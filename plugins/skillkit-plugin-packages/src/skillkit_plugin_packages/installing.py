@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, distribution as metadata
 from typing import TYPE_CHECKING, Any
 
-from skillkit_core.errors import UsageError
+from skillkit_core.errors import UsageError, close_matches
 from skillkit_core.host.discovery import canonical
 
 from . import brings
@@ -30,12 +30,14 @@ class Installation:
     Attributes:
         place: the environment.
         sources: what is to be installed.
+        doubts: what somebody should read before it is installed.
     """
 
     def __init__(
         self, host: Host, place: Environment, said: Sequence[str], editable: bool, distribution: str | None
     ) -> None:
         self.place, self._host, self._editable, self._distribution = place, host, editable, distribution
+        self.doubts: list[str] = []
         self.sources = [read_source(text, host.cwd) for text in said]
         packages = {package.package: package for package in known(host)}
         for source in self.sources:
@@ -43,6 +45,8 @@ class Installation:
                 raise UsageError(f"{source.text} is no folder, and only a folder can be used in place")
             if source.kind == "name" and source.package not in packages:
                 _check_name(source.package, packages.values())
+                for meant in close_matches(source.package, packages, 1, 0.8):
+                    self.doubts.append(f"{source.package!r} is no package that is known here; did you mean {meant!r}?")
             about = packages.get(source.package)
             check_policy(host, source.package or source.text, about.brings.get("plugins", ()) if about else ())
 

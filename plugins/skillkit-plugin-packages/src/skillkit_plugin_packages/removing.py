@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from skillkit_core import Host
 
 
+OWN = "skillkit-plugin-packages"
+
+
 class Removal:
     """Packages that are to be removed.
 
@@ -41,6 +44,11 @@ class Removal:
             if package == place.own:
                 raise UsageError(
                     f"{package} is what {place.title} is there for", hint="remove it with its package manager"
+                )
+            if package == OWN:
+                raise UsageError(
+                    f"{package} is what removes packages: without it nothing here could say whether the rest still starts",
+                    hint="'skillkit plugins disable plugin-packages' keeps it from running",
                 )
             if needed := sorted(needed_by(package) - {*self.packages}):
                 plugins = [e.name for e in host.entries if e.distribution == package and e.group == "skillkit.plugins"]

@@ -10,6 +10,7 @@ A package joins with an entry point of the group ``skillkit.packages`` whose pac
 from __future__ import annotations
 
 import re
+from importlib.metadata import PackageNotFoundError, metadata, version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillkit_core.host.discovery import canonical, package_tables
@@ -54,10 +55,29 @@ def known(host: Host) -> list[Known]:
             names.append(entry.name)
     return [
         Known(
-            name, about.get("summary", ""), {k: v for k, v in about.items() if isinstance(v, list)}, installed.get(name)
+            name,
+            about.get("summary") or _summary(name),
+            {k: v for k, v in about.items() if isinstance(v, list)},
+            installed.get(name) or _version(name),
         )
         for name, about in sorted(found.items())
     ]
+
+
+def _summary(package: str) -> str:
+    """Return what an installed package says about itself, where no table does."""
+    try:
+        return metadata(package)["Summary"] or ""
+    except (PackageNotFoundError, KeyError):
+        return ""
+
+
+def _version(package: str) -> str | None:
+    """Return the version of an installed package that has no entry point of SkillKit: a library of plugins."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def matching(packages: list[Known], words: list[str]) -> list[tuple[Known, list[str]]]:

@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from skillkit_core import API_VERSION, UsageError
+from skillkit_core.host.discovery import canonical, dist_infos, package_tables
+
 if TYPE_CHECKING:
     from skillkit_core import Host
 
@@ -56,18 +59,20 @@ def _kinds() -> str:
     help="family: bring an item of this one, no hooks of your own.",
 )
 @click.option("--package", metavar="NAME", help="Name of the package.  [default: skillkit-NAME]")
+@click.option("--declare", is_flag=True, help="Add plugin.yaml, which declares the hooks and secrets that it needs.")
 @click.pass_obj
-def new(state: Any, name: str, kind: str, family: str | None, package: str | None) -> None:
+def new(state: Any, name: str, kind: str, family: str | None, package: str | None, declare: bool) -> None:
     """Make the package of a plugin."""
+    if declare and kind == "skills":
+        raise UsageError("a package of skills has no plugin that could declare anything", hint="leave --declare out")
     from skillkit_core.cli.output import echo, style
-    from skillkit_core.errors import UsageError
 
     name = name.removeprefix("skillkit-")
     package = package or f"skillkit-{name}"
     _check_names(state.host, name, package, kind)
     if family is not None and kind != "family":
         raise UsageError(f"--of {family} is for --kind family, not for {kind}")
-    folder = make(Path(package), f"family-{family}" if family else kind, name=name, package=package)
+    folder = make(Path(package), f"family-{family}" if family else kind, name=name, package=package, declare=declare)
     files = sum(1 for _ in _files(folder))
     echo(f"{style('✓', fg='green')} {folder}: {files} files, {FAMILIES[family] if family else KINDS[kind]}.")
     steps = [f"cd {folder}", "uv run pytest"]
@@ -83,8 +88,6 @@ def new(state: Any, name: str, kind: str, family: str | None, package: str | Non
 
 
 def _check_names(host: Host, name: str, package: str, kind: str) -> None:
-    from skillkit_core.errors import UsageError
-
     if not NAME.match(name):
         raise UsageError(
             f"{name!r} is no name of a plugin", hint="write small letters and digits, words joined by dashes: my-plugin"
@@ -93,6 +96,10 @@ def _check_names(host: Host, name: str, package: str, kind: str) -> None:
         raise UsageError(
             f"{package!r} is no name of a package", hint="write letters and digits, words joined by dashes"
         )
+    if canonical(package) in taken_packages(host):
+        raise UsageError(
+            f"there is a package called {package!r}", hint="choose another name, or name one with --package"
+        )
     taken = next((d.entry for d in host.decisions if d.name == name), None)
     if taken is not None and kind != "skills":
         raise UsageError(
@@ -100,7 +107,13 @@ def _check_names(host: Host, name: str, package: str, kind: str) -> None:
         )
 
 
-def make(folder: Path, kind: str, *, name: str, package: str) -> Path:
+def taken_packages(host: Host) -> set[str]:
+    """Return the names of packages that exist: those that the tables know, and those that are installed."""
+    known = {canonical(package) for table in package_tables(host.entries) for package in table}
+    return {"skillkit-core", *known, *dist_infos()}
+
+
+def make(folder: Path, kind: str, *, name: str, package: str, declare: bool = False) -> Path:
     """Make the package of a plugin, whole or not at all, and return its folder.
 
     Args:
@@ -108,13 +121,12 @@ def make(folder: Path, kind: str, *, name: str, package: str) -> Path:
         kind: one of :data:`KINDS`, or ``family-`` and one of :data:`FAMILIES`.
         name: name of the plugin, its entry point.
         package: name of the distribution.
+        declare: with a ``plugin.yaml`` beside the module.
 
     Raises:
         UsageError: the folder is there.
     """
     from skillkit_skill_tools import make_skill
-
-    from skillkit_core.errors import UsageError
 
     if folder.exists() or folder.is_symlink():
         raise UsageError(f"{folder} is there already", hint="choose another name, or another folder")
@@ -138,12 +150,25 @@ def make(folder: Path, kind: str, *, name: str, package: str) -> Path:
             module = made / "src" / words["skillkit_acme"]
             (module / "py.typed").unlink()
             make_skill(module / name)
+        if declare:
+            module = made / "src" / words["skillkit_acme"]
+            (module / "plugin.yaml").write_text(declaration((module / "__init__.py").read_text("utf-8")), "utf-8")
         made.chmod(0o777 & ~_umask())
         made.rename(folder)
     finally:
         if made.exists():
             shutil.rmtree(made)
     return folder
+
+
+def declaration(source: str) -> str:
+    """Return the ``plugin.yaml`` of a plugin with this source: the hooks that it implements, the secrets that it names."""
+    hooks = sorted(set(re.findall(r"@hookimpl[^\n]*\n\s*(?:async )?def (\w+)", source)))
+    secrets = sorted(set(re.findall(r'"([A-Z][A-Z0-9_]*_(?:KEY|SECRET|TOKEN))"', source)))
+    return (
+        "# What this plugin needs: the host refuses it more hooks and secrets, and a lock pins this.\n"
+        f'skillkit_api: "{API_VERSION}"\nneeds:\n  hooks: [{", ".join(hooks)}]\n  secrets: [{", ".join(secrets)}]\n'
+    )
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,13 +94,12 @@ def sources(host: Host) -> Iterator[SkillSource]:
         for plugin, folder in installed(host, home / ".claude"):
             taken.add(plugin)
             yield FolderSource(plugin, "plugin", folder, trusted=True, compat="claude", namespace=plugin)
-    for entry in host.entries:
-        if entry.group == GROUP:
-            kind = "bundled" if entry.distribution == "skillkit-bundled" else "plugin"
-            name = entry.name if entry.name not in taken else f"{entry.name}:{entry.distribution}"
-            taken.add(name)
-            _check_package(host, entry)
-            yield SkillSource(name, kind, package=entry.value, trusted=True)  # type: ignore[arg-type]
+    for entry in _packages(host):
+        kind = "bundled" if entry.distribution == "skillkit-bundled" else "plugin"
+        name = entry.name if entry.name not in taken else f"{entry.name}:{entry.distribution}"
+        taken.add(name)
+        _check_package(host, entry)
+        yield SkillSource(name, kind, package=entry.value, trusted=True)  # type: ignore[arg-type]
     settings = settings_of(host)
     for text, other in (*((d, "") for d in settings.dirs), *((d, "claude") for d in settings.claude_dirs)):
         folder = host.cwd / Path(text).expanduser()
@@ -107,6 +108,43 @@ def sources(host: Host) -> Iterator[SkillSource]:
             name, n = f"extra:{folder.name}-{n}", n + 1
         taken.add(name)
         yield _source(name, "extra", folder, other)
+
+
+def _packages(host: Host) -> list[EntryPoint]:
+    """Return the packages of skills that count.
+
+    The skills of a distribution's own package are for that distribution, and those that extend it. Where a distribution runs
+    only what it lists, the packages that it requires count, and no others.
+    """
+    packages, found = [e for e in host.entries if e.group == GROUP], host.distribution
+    products: dict[str, set[str]] = {}  # the distributions of each package that brings some
+    for entry in host.entries:
+        if entry.group == "skillkit.distributions":
+            products.setdefault(entry.distribution, set()).add(entry.name)
+    if found is None:
+        return packages
+    packages = [e for e in packages if e.distribution not in products or products[e.distribution] & {*found.family}]
+    owners = [package for package, names in products.items() if found.name in names]
+    if not packages or not owners or not found.policy.only_listed:
+        return packages
+    needed = _required([*owners, *(d.entry.distribution for d in host.decisions if d.enabled)])
+    return [e for e in packages if e.distribution in needed]
+
+
+def _required(packages: Iterable[str]) -> set[str]:
+    """Return packages and all that they require, as far as it is installed, by their metadata."""
+    from skillkit_core.host.discovery import canonical, dist_infos
+
+    here, found, open_ = dist_infos(), set[str](), list(packages)
+    while open_:
+        name = open_.pop()
+        if name in found or name not in here:
+            continue
+        found.add(name)
+        with suppress(OSError):
+            head = Path(here[name][1], "METADATA").read_text("utf-8", "replace").partition("\n\n")[0]
+            open_ += [canonical(word) for word in re.findall(r"(?mi)^Requires-Dist:\s*([\w.-]+)", head)]
+    return found
 
 
 def _source(name: str, kind: Any, folder: Path, other: str) -> SkillSource:

@@ -29,6 +29,7 @@ SUITES = {
     "runtimes": "RuntimeConformance",
     "session_stores": "SessionStoreConformance",
     "skill_loaders": "SkillLoaderConformance",
+    "skills": "SkillsConformance",
     "tools": "ToolConformance",
 }
 GUARDS = "GuardConformance"
@@ -49,7 +50,7 @@ def test_checks(subject: Subject, brought: dict[str, dict[str, Any]]) -> Iterato
         return
     rows: list[dict[str, Any]] = []
     yield _own(subject, rows)
-    if subject.plugins:
+    if subject.plugins or subject.skill_packages:
         yield _contracts(subject, brought, rows)
 
 
@@ -74,7 +75,8 @@ def _contracts(subject: Subject, brought: dict[str, dict[str, Any]], rows: list[
     wrong: list[str] = []
     passed: Counter[str] = Counter()
     missing: list[str] = []
-    for name, found in brought.items():
+    packages = {"": {"items": {"skills": [*subject.skill_packages.values()]}, "hooks": ()}}
+    for name, found in {**brought, **(packages if subject.skill_packages else {})}.items():
         wanted = {SUITES[kind] for kind in found["items"] if kind in SUITES}
         wanted |= {GUARDS} if "before_tool_call" in found["hooks"] else set()
         tested = [row for row in rows if row["suite"] in wanted]

@@ -25,6 +25,7 @@ _WHERE = {
     "Scripting": "adapter_case",
     "SessionStoreConformance": "session_store",
     "SkillLoaderConformance": "skill_loader",
+    "SkillsConformance": "skills",
     "ToolConformance": "tool",
     "UserInterfaceConformance": "user_interface",
 }

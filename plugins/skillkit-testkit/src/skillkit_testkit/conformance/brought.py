@@ -20,6 +20,7 @@ from .compactor import CompactorConformance
 from .runtime import RuntimeConformance
 from .session_store import SessionStoreConformance
 from .skill_loader import SkillLoaderConformance
+from .skills import SkillsConformance
 from .tool import ToolConformance
 
 ASKED = json.loads(os.environ.get("SKILLKIT_CHECK", '{"name": "", "items": {}}'))
@@ -88,7 +89,20 @@ class _Mine:
         return {entry.name: entry.item for entry in command_host.commands.entries() if entry.source == ASKED["name"]}
 
 
-MAKERS = {"runtimes": _runtime, "compactors": _compactor, "session_stores": _store, "skill_loaders": _loader}
+def _skills(name: str) -> type:
+    class Suite(SkillsConformance):
+        package = name
+
+    return Suite
+
+
+MAKERS = {
+    "runtimes": _runtime,
+    "compactors": _compactor,
+    "session_stores": _store,
+    "skill_loaders": _loader,
+    "skills": _skills,
+}
 for _kind, _make in MAKERS.items():
     for _number, _name in enumerate(ASKED["items"].get(_kind, ())):
         globals()[f"Test{_kind}{_number}"] = _make(_name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from skillkit_core import LLMRequest, ModelDefinition, Provider, StopReason, TokenUsage, hookimpl
+from skillkit_core import LLMRequest, ModelCost, ModelDefinition, Provider, StopReason, TokenUsage, hookimpl
 from skillkit_transport import AnswerWriter, HTTPAdapter, value_at
 
 URL = "https://models.acme.example"
@@ -36,6 +36,7 @@ def register_models(register: Callable[[ModelDefinition], None]) -> None:
             "acme",
             "acme-lines",
             context_window=8_000,
+            cost=ModelCost(1.0, 2.0),  # dollars per million tokens, read and written
             capabilities=frozenset({"text"}),
         )
     )
