@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from skillkit_core.descriptors import Provider
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from skillkit_core import Host, UserInterface
 
-__all__ = ["Done", "Method", "Target", "key_providers", "log_in", "log_out", "logins", "target_of"]
+__all__ = ["Done", "Method", "Target", "foreign_logins", "key_providers", "log_in", "log_out", "logins", "target_of"]
 
 Method: TypeAlias = Literal["auto", "key", "browser", "device"]
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -56,6 +56,20 @@ def logins(host: Host) -> dict[str, OAuthProvider]:
     offers = host.registry("oauth_providers")
     found = {e.name: offers.get(e.name) for e in offers.entries() if e.name not in settings}
     return {**found, **{name: given.provider(name) for name, given in settings.items()}}
+
+
+def foreign_logins(host: Host) -> dict[str, tuple[Any, Mapping[str, Any]]]:
+    """Return the logins that other plugins keep, by name: the store and what it tells of the login."""
+    stores = host.registry("login_stores")
+    found: dict[str, tuple[Any, Mapping[str, Any]]] = {}
+    for name in stores.list():
+        store = stores.get(name)
+        try:
+            rows = store.rows()
+        except SkillKitError as error:
+            rows = [{"provider": name, "where": "", "problem": str(error)}]
+        found |= {row["provider"]: (store, row) for row in rows}
+    return found
 
 
 def target_of(host: Host, name: str) -> Target:
@@ -155,6 +169,8 @@ async def log_out(host: Host, name: str) -> tuple[list[str], list[str]]:
     Raises:
         SkillKitError: the name is unknown, or what is kept cannot be read or written.
     """
+    if (foreign := foreign_logins(host).get(name)) is not None:
+        return ([name] if await asyncio.to_thread(foreign[0].forget, name) else []), []
     store = store_of(host)
     rows = store.rows()
     item = key_providers(host).get(name)

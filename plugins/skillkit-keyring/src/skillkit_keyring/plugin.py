@@ -18,13 +18,21 @@ if TYPE_CHECKING:
 
 
 class Hooks:
-    """The hook of the family of logins that other plugins know."""
+    """The hooks of the family of logins that other plugins know."""
 
     @hookspec
     def register_oauth_providers(self, register: Callable[[OAuthProvider], None], host: Host, config: Any) -> None:
         """Offer logins of a provider: ``register(OAuthProvider(name, client_id, token_endpoint, ...))``.
 
         When: before the first login, and for ``skillkit auth status``. A setting ``keyring.oauth.NAME`` replaces an offer.
+        """
+
+    @hookspec
+    def register_login_stores(self, register: Callable[[Factory], None], host: Host, config: Any) -> None:
+        """Offer the logins that a plugin keeps itself: ``register(Factory(name, "module:Class"))``, made with the host.
+
+        ``rows()`` returns a mapping for each login (``provider``: ``NAME:WHOSE``, ``where``, ``expires_at``, ``renewable``), and
+        ``forget(provider)`` forgets one and returns whether there was any. When: for ``skillkit auth``.
         """
 
 
@@ -46,8 +54,8 @@ class Credentials:
 
 @hookimpl
 def register_hookspecs(add: Callable[..., Any]) -> None:
-    """Define ``register_oauth_providers`` and its registry ``oauth_providers``."""
-    add(Hooks, kinds={"oauth_providers": "skillkit_oauth:OAuthProvider"})
+    """Define ``register_oauth_providers`` and ``register_login_stores`` with their registries."""
+    add(Hooks, kinds={"oauth_providers": "skillkit_oauth:OAuthProvider", "login_stores": Factory})
 
 
 @hookimpl

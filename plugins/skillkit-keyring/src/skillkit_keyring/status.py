@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillkit_core.errors import SkillKitError, UnknownName
 
-from .login import key_providers, logins
+from .login import foreign_logins, key_providers, logins
 from .store import SECRETS, Row, Store, store_of
 
 if TYPE_CHECKING:
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["status_rows"]
 
 _SHOWN, _LONG_ENOUGH = 4, 16
+_NOTHING: dict[str, Any] = {
+    "provider": "", "variable": None, "source": None, "where": None, "kind": None, "ends_with": None, "expires_at": None,
+    "expired": False, "renewable": False, "login": False, "hidden": None, "problem": None,
+}  # fmt: skip
 
 
 def status_rows(host: Host, only: str | None = None) -> list[dict[str, Any]]:
@@ -24,7 +28,7 @@ def status_rows(host: Host, only: str | None = None) -> list[dict[str, Any]]:
 
     Keys: ``provider``, ``variable``, ``source`` (``environment``, ``keyring``, ``file`` or ``None``), ``where``, ``kind``,
     ``ends_with``, ``expires_at`` (ISO 8601), ``expired``, ``renewable``, ``login`` (whether there is one), ``hidden`` (where a
-    credential is kept that the environment hides), ``problem``.
+    credential is kept that the environment hides), ``problem``. The logins that other plugins keep come last; they have no variable.
 
     Raises:
         UnknownName: ``only`` is no provider and no variable that is kept.
@@ -37,21 +41,23 @@ def status_rows(host: Host, only: str | None = None) -> list[dict[str, Any]]:
         wanted[name] = [*([offer.secret] if offer.secret else []), *wanted.get(name, [])]
     known = {variable for names in wanted.values() for variable in names}
     wanted |= {row.provider: [name] for name, row in rows.items() if name not in known}
+    foreign = {name: row for name, (_, row) in foreign_logins(host).items()}
     if only is not None:
-        if only not in wanted:
-            raise UnknownName("provider", only, wanted)
-        wanted = {only: wanted[only]}
-    return [_row(host, store, name, names, rows, name in offers) for name, names in wanted.items()]
+        if only not in wanted and only not in foreign:
+            raise UnknownName("provider", only, (*wanted, *foreign))
+        wanted = {name: names for name, names in wanted.items() if name == only}
+        foreign = {name: row for name, row in foreign.items() if name == only}
+    found = [_row(host, store, name, names, rows, name in offers) for name, names in wanted.items()]
+    return [
+        *found,
+        *({**_NOTHING, "source": "file", "kind": "oauth", "login": True, **row} for row in foreign.values()),
+    ]
 
 
 def _row(
     host: Host, store: Store, provider: str, variables: Sequence[str], rows: dict[str, Row], login: bool
 ) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        "provider": provider, "variable": variables[0] if variables else None, "source": None, "where": None, "kind": None,
-        "ends_with": None, "expires_at": None, "expired": False, "renewable": False, "login": login, "hidden": None,
-        "problem": None,
-    }  # fmt: skip
+    told = {**_NOTHING, "provider": provider, "variable": variables[0] if variables else None, "login": login}
     for variable in variables:
         row, value = rows.get(variable), host.environ.get(variable)
         if value:

@@ -52,6 +52,12 @@ def register_permission_rules(register: Callable[[Factory], None]) -> None:
     register(Factory("mcp", "skillkit_mcp.startup:PermissionRules"))
 
 
+@hookimpl(optionalhook=True)
+def register_login_stores(register: Callable[[Factory], None]) -> None:
+    """Tell ``skillkit auth`` the logins at servers, where the plugin ``keyring`` is there."""
+    register(Factory("mcp", "skillkit_mcp.logins:Logins"))
+
+
 @hookimpl
 def project_content(register: Callable[..., None], folder: str) -> None:
     """Name the servers that a project brings."""

@@ -23,6 +23,8 @@ from skillkit_oauth import PrivateFolder
 
 from skillkit_core import ToolError
 
+from .logins import FILE
+
 if TYPE_CHECKING:
     import httpx2
 
@@ -33,12 +35,11 @@ if TYPE_CHECKING:
 __all__ = ["Tokens", "auth_for", "provider_of", "tokens_file"]
 
 _EARLY = 30.0
-_FILE = "tokens.json"
 
 
 def tokens_file(host: Host) -> Path:
     """Return the file of tokens."""
-    return host.data_dir / "mcp" / _FILE
+    return host.data_dir / "mcp" / FILE
 
 
 class Tokens:
@@ -56,23 +57,23 @@ class Tokens:
         Raises:
             SkillKitError: the file cannot be read, or is not private.
         """
-        found = self._folder.read(_FILE).get(self._url)
+        found = self._folder.read(FILE).get(self._url)
         return found if isinstance(found, dict) else {}
 
     def keep(self, **values: Any) -> None:
         """Keep values beside those that are kept."""
         with self._folder.lock("tokens"):
-            found = self._folder.read(_FILE)
-            self._folder.write(_FILE, {**found, self._url: {**self.kept, **values}})
+            found = self._folder.read(FILE)
+            self._folder.write(FILE, {**found, self._url: {**self.kept, **values}})
 
     def forget(self) -> bool:
         """Remove what is kept; return whether there was anything."""
-        if self._url not in self._folder.read(_FILE):
+        if self._url not in self._folder.read(FILE):
             return False
         with self._folder.lock("tokens"):
-            found = self._folder.read(_FILE)
+            found = self._folder.read(FILE)
             found.pop(self._url, None)
-            self._folder.write(_FILE, found)
+            self._folder.write(FILE, found)
         return True
 
     async def get_tokens(self) -> OAuthToken | None:
