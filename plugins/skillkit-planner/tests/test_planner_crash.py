@@ -53,7 +53,7 @@ def plain(records: list[dict[str, Any]]) -> bytes:
     return json.dumps(sorted(rows, key=lambda row: row["step_id"]), sort_keys=True).encode()
 
 
-@pytest.mark.parametrize("count", [6, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [4, pytest.param(30, marks=pytest.mark.slow)])
 def test_s7_12_a_plan_that_is_killed_at_random_moments_is_resumed_and_no_finished_step_is_done_again(
     desk, tmp_path, count
 ):
