@@ -196,6 +196,7 @@ class Skill:
     allowed_tools: tuple[str, ...] = ()
     disallowed_tools: tuple[str, ...] = ()
     subgraphs: tuple[str, ...] = ()
+    outputs: Mapping[str, Any] = EMPTY
     context_loader: str | None = None
     system_prompt: str | None = None
     supports_hitl: bool = False

@@ -419,17 +419,26 @@ class Session:
         data = data if type(data) is MessageData else freeze(self._redacted(data))
         ts = self._clock() if ts is None else ts
         entry = SessionEntry(self._seq, entry_id or self.announce(), self.leaf_id, kind, ts, data)
+        self._take_in(entry)  # before the wait, so that what others write meanwhile follows the entry on its branch
         try:
             await self.handle.append(entry, sync=sync)
         except BaseException:
             # the store may hold the entry nevertheless
             if any(kept.id == entry.id for kept in reversed(self.handle.entries())):
-                self._take_in(entry)
                 self.leaf_id = data.get("entry_id") if kind == "leaf" else self.leaf_id
-                self._rebuild()
+            else:
+                self._give_up(entry)
+            self._rebuild()
             raise
-        self._take_in(entry)
         return entry.id
+
+    def _give_up(self, entry: SessionEntry) -> None:
+        """Forget an entry that the store did not take."""
+        del self._by_id[entry.id]
+        self.leaf_id = entry.parent_id if self.leaf_id == entry.id else self.leaf_id
+        if entry.type == "usage":
+            self.usage, self.cost = TokenUsage(), 0.0
+            self._count([kept.data for kept in self._by_id.values() if kept.type == "usage"])
 
     def _take_in(self, entry: SessionEntry) -> None:
         self._by_id[entry.id] = entry

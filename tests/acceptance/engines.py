@@ -1,4 +1,4 @@
-"""What the checker of the data of engines asks for, through the plugins as they run: gates, routing, compounds, edits.
+"""What the checker of the data of engines asks for, through the plugins as they run: gates, routing, compounds, edits, plans.
 
 ``python ../shared/engines/check.py KIND engines`` from this folder, with ``--strict``.
 """
@@ -23,6 +23,7 @@ from skillkit_engines import (
     filter_eligible,
     gate_request,
 )
+from skillkit_planner import Executor, FragmentNeeds, Known, PlanStep, Stops, context_for, reasons
 from skillkit_routing import is_greeting
 from skillkit_skills import listing
 from skillkit_text_tools import compare_texts, merge_texts, transform_format
@@ -153,3 +154,65 @@ def tool(name: str, args: Mapping[str, Any]) -> Any:
         "merge_texts": merge_texts, "compare_texts": compare_texts, "transform_format": transform_format,
     }  # fmt: skip
     return functions[name](**args)
+
+
+# --- plans ----------------------------------------------------------------------------------------------------------
+
+
+def validate(plan: Mapping[str, Any], registry: Mapping[str, Any], config: Mapping[str, Any]) -> list[str]:
+    """Return the codes of what is wrong with a plan."""
+    needs = {name: FragmentNeeds(one["inputs"], one["from_query"]) for name, one in registry["fragments"].items()}
+    known = Known(
+        registry["skills"], dict.fromkeys(registry["ineligible"], "x"), needs, registry["packs"], registry["outputs"]
+    )
+    given = {"max_steps": config["max_steps"]} if "max_steps" in config else {}
+    return [reason.code for reason in reasons(plan, known, **given)]
+
+
+class _Journal:
+    """The journal of a case, for the executor."""
+
+    def __init__(self, journal: Any) -> None:
+        self._journal = journal
+
+    def records(self) -> Any:
+        return self._journal.records()
+
+    async def append(self, record: Mapping[str, Any]) -> None:
+        self._journal.append(dict(record))
+
+
+async def run(
+    plan: Mapping[str, Any], *, run_step: Any, journal: Any, config: Mapping[str, Any], ask: Any, cancel: Any
+) -> dict[str, Any]:
+    """Carry out a plan whose steps are played."""
+    rows = {row["step_id"]: row for row in plan["steps"]}
+    cost = {number: row.get("cost_calls", 1) for number, row in rows.items()}
+    spent = sum(cost[record["step_id"]] for record in journal.records() if record["state"] == "running")
+
+    def take(step: PlanStep) -> str | None:
+        nonlocal spent
+        most = config.get("budget_calls")
+        if most is not None and spent + cost[step.step_id] > most:
+            return "no calls are left"
+        spent += cost[step.step_id]
+        return None
+
+    async def do(step: PlanStep, results: Any, attempt: int) -> Any:
+        return await run_step(rows[step.step_id], context_for(step, results), attempt)
+
+    done = await Executor(
+        [_step(row) for row in plan["steps"]],
+        run_step=do,
+        journal=_Journal(journal),
+        ask=lambda step: ask(step.step_id),
+        stops=Stops(cancel),
+        max_parallel=config.get("max_parallel", 4),
+        take=take,
+    ).execute()
+    return {"status": done.status, "states": done.states}
+
+
+def _step(row: Mapping[str, Any]) -> PlanStep:
+    known = {name: value for name, value in row.items() if name in PlanStep.model_fields}
+    return PlanStep(**known, timeout_s=row["timeout_ms"] / 1000 if row.get("timeout_ms") else None)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-KINDS = ("gates", "routing", "compound", "editor", "tools")
+KINDS = ("gates", "routing", "compound", "editor", "tools", "plans")
 
 
 @pytest.mark.parametrize("kind", KINDS)

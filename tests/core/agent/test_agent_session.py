@@ -87,6 +87,47 @@ def test_entries_form_a_chain_and_notes_stand_beside_it(go: Any) -> None:
 
 
 @pytest.mark.spec("9.41")
+class _Slow:
+    """A store's handle that takes a while to write, and refuses entries of a type."""
+
+    def __init__(self, session: Session, refuses: str = "") -> None:
+        self._handle, self._refuses = session.handle, refuses
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._handle, name)
+
+    async def append(self, entry: SessionEntry, *, sync: bool = False) -> None:
+        for _ in range(3):
+            await asyncio.sleep(0)
+        if entry.type == self._refuses:
+            raise SessionError("the disk is full")
+        await self._handle.append(entry, sync=sync)
+
+
+def test_notes_that_are_written_at_the_same_time_are_all_on_the_branch(go: Any) -> None:
+    async def main() -> None:
+        session = await Session.create(None, clock=lambda: 1.0)
+        session.handle = _Slow(session)  # type: ignore[assignment]
+        await asyncio.gather(*(session.note("test.one", {"n": n}, sync=True) for n in range(5)))
+        assert [note.data["n"] for note in reload(session).notes("test.one")] == [0, 1, 2, 3, 4]
+
+    go(main())
+
+
+def test_an_entry_that_the_store_refuses_is_none_of_the_session(go: Any) -> None:
+    async def main() -> None:
+        session = await Session.create(None, clock=lambda: 1.0)
+        kept = await session.note("test.one", {"n": 1})
+        for kind, data in (("custom", {"custom_type": "test.one"}), ("usage", {"input": 5, "cost": 1.0})):
+            session.handle = _Slow(session, kind)  # type: ignore[assignment]
+            with pytest.raises(SessionError):
+                await session.append(kind, data)
+        assert session.leaf_id == kept and len(session.notes("test.one")) == 1
+        assert (session.usage.total, session.cost) == (0, 0.0)
+
+    go(main())
+
+
 def test_a_branch_starts_at_an_earlier_entry_and_the_leaf_survives_a_reload(go: Any) -> None:
     async def main() -> None:
         session = await talk("a", "b", "c")

@@ -55,6 +55,8 @@ async def ask(host: Host, options: Options) -> int:
         values = parse_action_args(str(options.skill), action, options.words[1:])
     approver = typed or approver_for(options.who_answers("deny"), kept=keeps_sessions(host, options))
     config = replace(config_for(host, options), approver=approver, ui=person)
+    if options.plan is not None:
+        config = replace(config, options={"plan": options.plan})
     request = _request_text(options) if action is None else " ".join(["/" + str(options.skill), *options.words])
     session = await session_for(host, options, asks=not options.as_json)
     agent = AgentRunner(config, host=host, session=session)

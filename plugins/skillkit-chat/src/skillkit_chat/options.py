@@ -28,6 +28,7 @@ class Options(Choices):
     as_json: bool
     events: bool
     explain: bool = False
+    plan: str | None = None
     again: Again = field(default_factory=Again)
 
     def who_answers(self, nobody: Approvals) -> Approvals:

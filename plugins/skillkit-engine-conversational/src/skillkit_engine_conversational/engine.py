@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillkit_engines import (
@@ -48,10 +49,12 @@ class ConversationalEngine:
         return ()
 
     def tools(self, task: Task) -> Sequence[str]:
-        """Return the tools that the skill and its packs name, else all of the agent."""
-        return tool_names(task) or tuple(
-            tool.name for tool in task.agent.tools if task.tools is None or tool.name in task.tools
-        )
+        """Return the tools that the skill and its packs name; where the skill names none, all of the agent."""
+        named = tool_names(task)
+        if tool_names(replace(task, packs=())):
+            return named
+        every = (tool.name for tool in task.agent.tools if task.tools is None or tool.name in task.tools)
+        return tuple(dict.fromkeys((*every, *named)))
 
     def prompt(self, task: Task) -> str:
         """Return the prompt of the agent and that of the skill."""

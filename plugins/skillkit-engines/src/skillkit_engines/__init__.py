@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .below import run_below as run_below
+    from .below import BELOW as BELOW, run_below as run_below
     from .choosing import choose as choose, rank as rank
     from .discovering import discover as discover, gated_for as gated_for
-    from .dispatch import editor_of as editor_of, last_route as last_route
+    from .dispatch import editor_of as editor_of, last_route as last_route, name_plan as name_plan
     from .driver import TASK as TASK, do_task as do_task
     from .events import (
         BeforeTaskEvent as BeforeTaskEvent,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from .keeping import earlier_notes as earlier_notes, keep_note as keep_note
     from .notes import ROUTE as ROUTE
+    from .pins import named_plan as named_plan
     from .registries import catalog_of as catalog_of, engine_of as engine_of
     from .rounds import Answered as Answered, Notebook as Notebook, converse as converse
     from .settings import settings_of as settings_of
@@ -57,10 +58,11 @@ if TYPE_CHECKING:
     )
 
 _WHERE = {
-    "below": ("run_below",),
+    "below": ("BELOW", "run_below"),
     "choosing": ("choose", "rank"),
     "discovering": ("discover", "gated_for"),
-    "dispatch": ("editor_of", "last_route"),
+    "dispatch": ("editor_of", "last_route", "name_plan"),
+    "pins": ("named_plan",),
     "driver": ("TASK", "do_task"),
     "explaining": ("route_rows",),
     "gate": ("Gated", "filter_eligible", "gate_request", "gated_now"),
@@ -81,12 +83,12 @@ _WHERE = {
     ),
 }  # fmt: skip
 __all__ = [
-    "CHAT", "ROUTE", "TASK", "Answered", "BeforeTaskEvent", "BeforeTaskResult", "EditorContext", "Engine", "Fragment", "Gated",
-    "Notebook", "Route", "RouteRequest", "RouteSelectedEvent", "SkillCandidate", "Task", "TaskEndEvent", "TaskNodeEvent",
+    "BELOW", "CHAT", "ROUTE", "TASK", "Answered", "BeforeTaskEvent", "BeforeTaskResult", "EditorContext", "Engine", "Fragment",
+    "Gated", "Notebook", "Route", "RouteRequest", "RouteSelectedEvent", "SkillCandidate", "Task", "TaskEndEvent", "TaskNodeEvent",
     "TaskResult", "TaskStartEvent", "ToolPack", "catalog_of", "choose", "compose", "context_part", "converse", "discover",
     "do_task", "earlier_notes", "editor_of", "engine_of", "filter_eligible", "gate_request", "gated_for",
-    "gated_now", "keep_note", "last_route", "load_context", "messages_of", "node",
-    "rank", "route_rows", "run_below", "run_fragments", "settings_of", "task_tools", "tool_names",
+    "gated_now", "keep_note", "last_route", "load_context", "messages_of", "name_plan",
+    "named_plan", "node", "rank", "route_rows", "run_below", "run_fragments", "settings_of", "task_tools", "tool_names",
 ]  # fmt: skip
 
 __version__ = "0.2.0"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core.errors import in_words
 from skillkit_core.skills import Skill
 
+from .pins import named_plan
 from .settings import settings_of
 from .types import CHAT, Route, RouteRequest, SkillCandidate
 
@@ -56,7 +57,7 @@ async def choose(
         only: the one plugin that is asked; default: all but ``skip``.
         skip: a plugin that is not asked.
     """
-    if not gated.eligible:
+    if not gated.eligible and not (agent is not None and named_plan(agent)):
         return Route(CHAT, by="engines", why="no_eligible", reason="no skill may take it", dropped=gated.dropped)
     candidates = rank(host, request.query, gated.eligible, agent)
     for impl in sorted(host.impls("select_skill"), key=lambda impl: (bool(impl.trylast), not impl.tryfirst)):

@@ -27,6 +27,9 @@ class EnginesConfig(BaseModel):
     max_tool_rounds: int = Field(
         DEFAULTS.max_tool_rounds, ge=1, le=100, description="Rounds of tool calls after which a skill must answer."
     )
+    request_tools: int = Field(
+        DEFAULTS.request_tools, ge=0, le=10, description="How many packs of tools a model may ask for in one run."
+    )
     keep_parts: tuple[str, ...] = Field(
         DEFAULTS.keep_parts,
         description="Parts of the system prompt that hold in every skill, by the names of 'skillkit context show'.",

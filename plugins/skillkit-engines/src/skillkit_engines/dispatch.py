@@ -19,7 +19,7 @@ from .driver import RoutedRun
 from .events import RouteSelectedEvent
 from .gate import gated_now
 from .notes import active_skill, input_entry, kept_route
-from .pins import called_skill, pin_of
+from .pins import called_skill, named_plan, pin_of
 from .registries import engine_of, is_routed
 from .settings import settings_of, shadow_of
 from .types import CHAT, Caller, EditorContext, Route, RouteRequest
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from skillkit_core.events.types import BeforeAgentStartEvent, TurnStartEvent
     from skillkit_core.skills import Skill
 
-__all__ = ["Dispatcher", "editor_of", "has_routed_skills", "last_route"]
+__all__ = ["Dispatcher", "editor_of", "has_routed_skills", "last_route", "name_plan"]
 
 PERSON = "person"  # chose the skill by its name
 HISTORY = 3  # words of the person before that a router may read
@@ -61,6 +61,12 @@ def editor_of(agent: AgentRunner) -> EditorContext | None:
         return None
 
 
+def name_plan(agent: AgentRunner, name: str) -> None:
+    """Let a saved plan carry out the next input, as a person has said; the plugin that keeps plans knows what it is."""
+    agent.state("engines")["plan"] = name
+    Dispatcher.of(agent).listen()
+
+
 def last_route(agent: AgentRunner) -> tuple[RouteRequest, Route | None] | None:
     """Return the request of the last run, and its route (``None`` with ``engines.mode: shadow``); ``None``: it was not routed."""
     dispatcher = _dispatchers.get(agent)
@@ -75,6 +81,7 @@ class Dispatcher:
     Attributes:
         route: what the last run was routed to; ``None``: it was not routed.
         engine: the engine of its skill; empty: the agent itself answers.
+        planned: whether the route has several steps, and a plugin is there that carries them out.
         request: the request of the last run; ``None``: it is not routed.
     """
 
@@ -83,6 +90,7 @@ class Dispatcher:
         self._listens = False
         self.route: Route | None = None
         self.engine = ""
+        self.planned = False
         self.request: RouteRequest | None = None
 
     @property
@@ -112,9 +120,10 @@ class Dispatcher:
     async def begin(self, event: BeforeAgentStartEvent, ctx: HandlerContext) -> BeforeAgentStartResult | None:
         """Route the input of a run; name a driver where a skill with an engine was chosen."""
         agent = self.agent
-        self.route, self.engine, self.request = None, "", None
+        self.route, self.engine, self.planned, self.request = None, "", False, None
         mode, target = settings_of(agent.host).mode, agent.target
-        if mode == "off" or (target is not None and not target.adapter.progressive):
+        stands_in = target is not None and not target.adapter.progressive
+        if mode == "off" or (stands_in and not named_plan(agent)):
             return None  # a stand-in for a model chooses skills itself
         images = sum(isinstance(block, ImageBlock) for block in event.images)
         request = self.request_of(event.prompt, images, ctx if target is not None else None)
@@ -126,17 +135,20 @@ class Dispatcher:
         fresh = route is None
         if route is None:
             route = self.named(called_skill(event.prompt)[0], request) or await self.chosen(request)
-        run = RoutedRun(self, request, route, entry, event.run_id or "", self._rules(event.parts))
+        rules = agent.state("engines")["rules"] = self._rules(event.parts)
+        run = RoutedRun(self, request, route, entry, event.run_id or "", rules)
         if fresh:
             await run.selected(route)
         self.request = request
-        if self.engine:
+        if self.engine or self.planned:
             return BeforeAgentStartResult(driver=run)
         return None
 
     def new_input(self, event: TurnStartEvent) -> TurnStartResult | None:
         """Route what a person says while the agent itself answers, as any other input."""
-        if not event.inputs or self.request is None or self.engine or settings_of(self.agent.host).mode != "auto":
+        if not event.inputs or self.request is None or self.engine or self.planned:
+            return None
+        if settings_of(self.agent.host).mode != "auto":
             return None
         return TurnStartResult(restart=True)
 
@@ -200,6 +212,7 @@ class Dispatcher:
         self.route, self.engine = route, ""
         if skill is not None and engine_of(self.agent.host, skill) is not None:
             self.engine = skill.engine
+        self.planned = bool(route.plan) and bool(self.agent.host.impls("drive_plan"))
         self.agent.state("engines")["dispatcher"] = self
 
     def event_of(self, route: Route, query: str) -> RouteSelectedEvent:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -36,6 +37,7 @@ class Routes(Protocol):
     """Who routes the inputs of an agent, as far as a routed run needs it (:class:`~skillkit_engines.dispatch.Dispatcher`)."""
 
     engine: str
+    planned: bool
 
     @property
     def agent(self) -> AgentRunner:
@@ -87,6 +89,8 @@ class RoutedRun:
         if self._waiting is not None:
             self._entry = input_entry(run.agent, run.query) or ""
             await self.selected(self._waiting)
+        if self._dispatcher.planned and await self._carried_out(run):
+            return
         while (skill := self._dispatcher.skill(self._route)) is not None and self._dispatcher.engine:
             result = await self._attempt(run, skill)
             if result.status != "rejected":
@@ -94,6 +98,14 @@ class RoutedRun:
                 return
             await self.selected(await self._other(skill, result))
         await self._chat(run)
+
+    async def _carried_out(self, run: DrivenRun) -> bool:
+        """Return whether a plugin has done all the steps of the route; a plan that cannot be is left to the skill."""
+        for impl in run.agent.host.impls("drive_plan"):
+            given = {"route": self._route, "request": self._request, "run": run}
+            if await impl.function(*(given[name] for name in impl.argnames)):
+                return True
+        return False
 
     async def _attempt(self, run: DrivenRun, skill: Skill) -> TaskResult:
         engine = engine_of(run.agent.host, skill)
@@ -197,7 +209,8 @@ async def do_task(
     await events.emit(
         events.make(TaskStartEvent, task=task.id, skill=skill.name, engine=engine.name, query=task.query, tools=names)
     )
-    with guard_task(task):
+    task = replace(task, run=run)
+    with nullcontext() if run is None else guard_task(task):
         result = await _run(engine, task, run)
     nodes = agent.state("engines").pop("nodes", {})
     told = {"status": result.status, "reason": result.reason, "denied": list(result.denied), "session": result.session}

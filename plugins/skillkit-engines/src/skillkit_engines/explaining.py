@@ -21,8 +21,15 @@ def _dispatcher(agent: AgentRunner) -> Dispatcher | None:
     return agent.state("engines").get("dispatcher")
 
 
-def route_rows(route: Route, engine: str, query: str = "") -> list[tuple[str, str]]:
-    """Return the lines of a route: a word, and what there is to say."""
+def route_rows(route: Route, engine: str, query: str = "", *, planned: bool = False) -> list[tuple[str, str]]:
+    """Return the lines of a route: a word, and what there is to say.
+
+    Args:
+        route: the route.
+        engine: the engine of its skill.
+        query: the words of the person.
+        planned: whether a plugin carries out the steps of a compound request.
+    """
     chosen = f"{route.skill} via {engine}" if engine else f"{route.skill}: the agent itself answers"
     calls = "no model call" if not route.calls else f"{route.calls} model call{'' if route.calls == 1 else 's'}"
     cost = f", ${route.cost:.4f}" if route.cost else ""
@@ -38,7 +45,9 @@ def route_rows(route: Route, engine: str, query: str = "") -> list[tuple[str, st
         rows.append(("replaced", f"{', '.join(route.replaced)} rejected it"))
     if route.plan:
         steps = (str(step.get("skill_name") or step.get("subgraph_name") or "?") for step in route.plan)
-        rows.append(("compound", " → ".join(steps) + "; no planner is installed, so one skill answers"))
+        rows.append(
+            ("compound", " → ".join(steps) + ("" if planned else "; no planner is installed, so one skill answers"))
+        )
     if route.candidates:
         shown = ", ".join(_named(one.skill.name, one.score) for one in route.candidates[:MOST_KEPT])
         rows.append(("candidates", shown))
@@ -65,7 +74,8 @@ def sections(agent: AgentRunner) -> Sequence[Any]:
         return ()
     from skillkit_why import Section
 
-    return (Section("Route", route_rows(dispatcher.route, dispatcher.engine, dispatcher.request.query)),)
+    query, planned = dispatcher.request.query, dispatcher.planned
+    return (Section("Route", route_rows(dispatcher.route, dispatcher.engine, query, planned=planned)),)
 
 
 def indicator(host: Host) -> Callable[[AgentRunner], str]:
@@ -73,9 +83,11 @@ def indicator(host: Host) -> Callable[[AgentRunner], str]:
 
     def read(agent: AgentRunner) -> str:
         dispatcher = _dispatcher(agent)
-        if dispatcher is None or dispatcher.route is None or not dispatcher.engine:
+        if dispatcher is None or dispatcher.route is None or not (dispatcher.engine or dispatcher.planned):
             return ""
         route = dispatcher.route
+        if dispatcher.planned:
+            return f"plan of {len(route.plan)} steps"
         confidence = f"{route.confidence:.2g}".lstrip("0")
         return f"{route.skill} via {dispatcher.engine} {confidence}" if route.skill != CHAT else ""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core import hookspec
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentRunner, HandlerContext, Host
+    from skillkit_core import AgentRunner, DrivenRun, HandlerContext, Host
     from skillkit_core.descriptors import Factory
     from skillkit_core.skills import Skill
 
@@ -69,6 +69,15 @@ async def select_skill(
 
     An implementation that fails, or takes longer than ``engines.timeout``, is reported, and counts as no answer. Without any
     answer the agent itself answers.
+    """
+
+
+@hookspec
+async def drive_plan(route: Route, request: RouteRequest, run: DrivenRun) -> bool | None:
+    """Do a request of several parts (``Route.plan``) in the place of one skill; the first that answers ``True`` has done it.
+
+    It says the answer itself. Without any the skill of the route does the whole request. What it raises ends the run, as
+    the exception of an engine does.
     """
 
 

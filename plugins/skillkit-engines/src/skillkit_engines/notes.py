@@ -45,6 +45,7 @@ def note_of(route: Route, engine: str, request: RouteRequest, entry: str | None)
         "dropped": dropped,
         "dropped_more": more,
         "replaced": list(route.replaced),
+        **({"plan": [dict(step) for step in route.plan]} if route.plan else {}),
         "answer": route.answer,
         "editor": request.editor.type if request.editor is not None else None,
         "images": request.images,
@@ -67,6 +68,7 @@ def kept_route(agent: AgentRunner, entry: str | None) -> Route | None:
         cost=found.get("cost"),
         dropped=found.get("dropped") or {},
         replaced=tuple(found.get("replaced") or ()),
+        plan=tuple(found.get("plan") or ()),
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner
 
-__all__ = ["PIN", "called_skill", "pin_of"]
+__all__ = ["PIN", "called_skill", "named_plan", "pin_of"]
 
 PIN = "engines.pin"  # type of the note
 _CALLED = re.compile(r'<skill_content name="([^"]+)">')
@@ -26,6 +26,11 @@ def called_skill(prompt: str) -> tuple[str, str]:
         return "", prompt
     words = _ARGUMENTS.search(prompt)
     return unescape(found[1]), words[1].strip() if words else prompt
+
+
+def named_plan(agent: AgentRunner) -> str:
+    """Return the saved plan that a person has named: for the next input (``/plans run``), or for all (``run --plan``)."""
+    return str(agent.state("engines").get("plan") or agent.config.options.get("plan") or "")
 
 
 def pin_of(agent: AgentRunner) -> str:

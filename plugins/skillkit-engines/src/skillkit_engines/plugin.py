@@ -97,9 +97,10 @@ def session_start(event: SessionStartEvent, ctx: HandlerContext) -> None:
     if agent is None or agent.parent is not None or agent.config.bare:
         return
     engines = frozenset(agent.host.registry("engines").list()) - {"conversational"}
-    if not engines or all(skill.engine not in engines for skill in agent.host.skills.items()):
+    named = bool(agent.config.options.get("plan"))
+    if not named and (not engines or all(skill.engine not in engines for skill in agent.host.skills.items())):
         return
     from .dispatch import Dispatcher, has_routed_skills
 
-    if has_routed_skills(agent):
+    if named or has_routed_skills(agent):
         Dispatcher.of(agent).listen()

@@ -104,7 +104,8 @@ async def converse(
     """Ask a model and make the calls that it names, round for round, until it answers without any.
 
     The calls of a round are made together, equal ones once. A tool that is not among ``tools`` is not called, whatever the
-    agent offers. What a model says beside its calls is said. Steering messages join after each round.
+    agent offers; the result of a tool that is annotated ``grants`` names further ones for the next answer alone.
+    What a model says beside its calls is said. Steering messages join after each round.
 
     Args:
         run: the run, which makes the calls.
@@ -118,6 +119,7 @@ async def converse(
     """
     said, used, denied = list(messages), dict[str, None](), dict[str, None]()
     failing: frozenset[str] = frozenset()
+    granted: Mapping[str, Tool] = {}
     steered = _steered(run) if run.resumed else []
     for rounds in range(max_rounds + 1):
         if not book.replays:
@@ -125,14 +127,16 @@ async def converse(
             steered = []
         last = rounds == max_rounds
         closing = [UserMessage(content=blocks_of(CLOSING))] if last else []
-        given = () if last else tuple(tools.values())
+        known = {**tools, **granted}
+        given = () if last else tuple(known.values())
         asked = {"system": system, "purpose": purpose, "tools": given, "role": role or None}
         answer = await book.ask([*said, *closing], **asked)
         if last or not answer.tool_calls:
             return Answered(answer.text, "tool_rounds" if last else "", tuple(used), tuple(denied))
         if answer.text.strip():
             await run.say(answer.text)
-        results = await _called(run, answer.tool_calls, tools)
+        results = await _called(run, answer.tool_calls, known)
+        granted = _granted(run, known, results)
         said += (answer, *results)
         now: set[str] = set()
         for call, result in zip(answer.tool_calls, results, strict=True):
@@ -157,6 +161,21 @@ async def _called(run: DrivenRun, calls: Sequence[ToolCall], tools: Mapping[str,
         result = made.get(_key(call)) or _unknown(call, tools)
         found.append(replace(result, tool_call_id=call.id))
     return found
+
+
+def _granted(run: DrivenRun, tools: Mapping[str, Tool], results: Sequence[ToolResultMessage]) -> dict[str, Tool]:
+    """Return the tools that results grant for the next answer, of those that the agent offers.
+
+    They follow from the results, so that a resumed run grants the same.
+    """
+    names = [
+        str(name)
+        for result in results
+        if not result.is_error and result.tool_name in tools and tools[result.tool_name].annotations.get("grants")
+        for name in (result.details or {}).get("tools", ())
+    ]
+    offered = {tool.name: tool for tool in run.agent.tools} if names else {}
+    return {name: offered[name] for name in dict.fromkeys(names) if name in offered}
 
 
 def _unknown(call: ToolCall, tools: Mapping[str, Tool]) -> ToolResultMessage:

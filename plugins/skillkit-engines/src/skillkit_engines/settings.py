@@ -16,6 +16,7 @@ class Settings(NamedTuple):
     mode: str = "auto"
     retries: int = 1
     max_tool_rounds: int = 8
+    request_tools: int = 3
     keep_parts: tuple[str, ...] = ("instructions", "prompts")
     timeout: float = 30.0
 

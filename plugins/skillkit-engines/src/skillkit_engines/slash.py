@@ -36,7 +36,7 @@ async def route(agent: AgentRunner, arguments: str, ui: UserInterface | None) ->
     dispatcher = agent.state("engines").get("dispatcher")
     if dispatcher is None or dispatcher.route is None:
         return "\n".join(told) or "Nothing was routed yet."
-    rows = route_rows(dispatcher.route, dispatcher.engine)
+    rows = route_rows(dispatcher.route, dispatcher.engine, planned=dispatcher.planned)
     width = max(len(row[0]) for row in rows)
     return "\n".join([*told, *(f"{word.ljust(width)}  {text}" for word, text in rows)])
 

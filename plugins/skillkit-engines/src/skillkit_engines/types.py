@@ -163,6 +163,10 @@ class Task:
         name: name of the agent of a task that has one of its own.
         role: the part that the skill plays in a conversation of several (``critic``).
         images: what was attached, for a task that has an agent of its own; a turn has them in its input.
+        session: the session of the agent that a task has of its own, as for :class:`~skillkit_core.AgentRunner`.
+        resumed: that agent goes on in its session, where a call waited for a decision.
+        model: name of the model of that agent; empty: the caller's.
+        run: the run in which the work is done, once it has begun: fragments ask a model and call tools through it.
     """
 
     id: str
@@ -177,6 +181,10 @@ class Task:
     name: str = ""
     role: str = ""
     images: tuple[Block, ...] = ()
+    session: str | None = None
+    resumed: bool = False
+    model: str = ""
+    run: DrivenRun | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,8 +268,13 @@ class Fragment:
         name: the name.
         description: one line for people and planners.
         run: ``async (values, task) -> Mapping``, or its import string ``"module:function"``.
-        inputs: JSON Schema of the values that it reads, an object schema.
+        inputs: JSON Schema of the values that it reads, an object schema; ``required`` names those that it cannot do without.
         outputs: JSON Schema of the values that it adds, an object schema.
+        input_mapping: inputs of a step of a plan by their source; of two sources of one input the last that has a value counts.
+            ``sub_query``: the words of the step; ``prior_response``: the responses of the steps that it depends on;
+            ``step_KEY``: their value KEY. A step may name others.
+        output_mapping: names of values for later steps by outputs; ``response_text`` is what a step says.
+        tools: names of the tools that it may call.
     """
 
     ANY: ClassVar[Mapping[str, Any]] = freeze({"type": "object"})
@@ -271,6 +284,9 @@ class Fragment:
     run: Callable[[Mapping[str, Any], Task], Awaitable[Mapping[str, Any]]] | str
     inputs: Mapping[str, Any] = ANY
     outputs: Mapping[str, Any] = ANY
+    input_mapping: Mapping[str, str] = EMPTY
+    output_mapping: Mapping[str, str] = EMPTY
+    tools: tuple[str, ...] = ()
 
 
 Engines: TypeAlias = Collection[str]

@@ -28,7 +28,7 @@ def status_rows(host: Host, only: str | None = None) -> list[dict[str, Any]]:
 
     Keys: ``provider``, ``variable``, ``source`` (``environment``, ``keyring``, ``file`` or ``None``), ``where``, ``kind``,
     ``ends_with``, ``expires_at`` (ISO 8601), ``expired``, ``renewable``, ``login`` (whether there is one), ``hidden`` (where a
-    credential is kept that the environment hides), ``problem``. The logins that other plugins keep come last; they have no variable.
+    credential is kept that the environment hides), ``problem``. Logins that other plugins keep come last, without a variable.
 
     Raises:
         UnknownName: ``only`` is no provider and no variable that is kept.

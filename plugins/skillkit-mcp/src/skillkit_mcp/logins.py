@@ -24,7 +24,7 @@ class Logins:
         self._folder = PrivateFolder(host.data_dir, "mcp")
 
     def rows(self) -> Sequence[Mapping[str, Any]]:
-        """Return a row for each login that is kept, without its tokens: ``provider``, ``where``, ``expires_at``, ``renewable``."""
+        """Return ``provider``, ``where``, ``expires_at`` and ``renewable`` of each login that is kept, without its tokens."""
         names = self._names()
         found = []
         for url, kept in sorted(self._folder.read(FILE).items()):
@@ -48,7 +48,8 @@ class Logins:
 
         wanted = name.removeprefix("mcp:")
         urls = [url for url, known in self._names().items() if known == wanted] or [wanted]
-        return any([Tokens(self._host, url).forget() for url in urls])
+        forgotten = [Tokens(self._host, url).forget() for url in urls]
+        return any(forgotten)
 
     def _names(self) -> Mapping[str, str]:
         """Return the names of the configured servers by address."""

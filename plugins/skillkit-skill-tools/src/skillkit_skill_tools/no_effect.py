@@ -22,6 +22,7 @@ NO_EFFECT = {
     "intents": "no plugin here routes by intents",
     "not_for": "no plugin here routes requests",
     "optional_tools": "no engine here gives a skill tools",
+    "outputs": "no plugin here hands values of one skill to another",
     "override_continuity": "no plugin here keeps a conversation with one skill",
     "permissions": "they are shown, and nothing enforces them: guards decide about each call",
     "subgraphs": "no plugin here runs sub-graphs",

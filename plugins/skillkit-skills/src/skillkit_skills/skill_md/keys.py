@@ -107,6 +107,7 @@ KEYS: dict[str, Callable[[Any], Any]] = {
     "context": _word("inline", "fork"),
     "shell_injection": _word("deny", "ask", "allow"),
     "limits": _mapping,
+    "outputs": _mapping,
     "permissions": _mapping,
     "arguments": _arguments,
 }

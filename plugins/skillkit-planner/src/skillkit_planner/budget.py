@@ -1,0 +1,123 @@
+"""What the steps of a plan have used, what the next one will use as far as that is known, and where that is too much."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from skillkit_core.events.results import ModelRequestResult
+
+from .models import PlanStep
+from .notes import PLAN, STEP, PlanView
+
+if TYPE_CHECKING:
+    from skillkit_core.events.types import BeforeModelRequestEvent, UsageEvent
+
+__all__ = ["Budget", "Used", "estimates", "step_of"]
+
+LAST = 5  # steps of a target that an estimate is made of
+_STEP = re.compile(r"step(\d+):")
+
+
+class Used(NamedTuple):
+    """What was used, or will be."""
+
+    calls: float = 0
+    tokens: float = 0
+    cost: float = 0.0
+
+
+def estimates(notes: Sequence[tuple[str, float, Mapping[str, Any]]]) -> dict[str, Used]:
+    """Return what a step of each target used on average, by the last steps of the branch."""
+    return {name: _mean(rows) for name, rows in _last(notes).items()}
+
+
+def _last(notes: Sequence[tuple[str, float, Mapping[str, Any]]]) -> dict[str, list[Used]]:
+    """Return what the last completed steps of each target used."""
+    targets: dict[tuple[str, int], str] = {}
+    found: dict[str, list[Used]] = defaultdict(list)
+    for kind, _, data in notes:
+        if kind == PLAN:
+            names = ("skill_name", "subgraph_name")
+            for step in data["steps"]:
+                targets[str(data["id"]), int(step["step_id"])] = str(next((step[n] for n in names if step.get(n)), ""))
+        elif kind == STEP and data.get("state") == "completed" and data.get("usage"):
+            usage = data["usage"]
+            used = Used(usage.get("calls") or 0, usage.get("tokens") or 0, usage.get("cost") or 0.0)
+            found[targets.get((str(data["plan"]), int(data["step_id"])), "")].append(used)
+    return {name: rows[-LAST:] for name, rows in found.items()}
+
+
+def _mean(rows: Sequence[Used]) -> Used:
+    return Used(*(sum(column) / len(rows) for column in zip(*rows, strict=True)))
+
+
+class Budget:
+    """The budget of one plan: ``planner.calls``, ``tokens``, ``cost`` and ``seconds``."""
+
+    def __init__(self, settings: Any, view: PlanView, notes: Sequence[tuple[str, float, Mapping[str, Any]]]) -> None:
+        self._settings = settings
+        self._last = _last(notes)
+        self._used = Used(view.calls, view.tokens, view.cost)
+        self._reserved: dict[int, Used] = {}
+        self._by_step: dict[int, Used] = defaultdict(Used)
+        self._began = time.monotonic()
+
+    def take(self, step: PlanStep) -> str | None:
+        """Reserve what an attempt of a step will use; return what of the budget it would exceed, if any."""
+        rows = self._last.get(step.target)
+        expected = _mean(rows) if rows else Used(1 if step.skill_name else 0)
+        taken = [self._used, *self._reserved.values(), expected]
+        for name in Used._fields:
+            most, total = getattr(self._settings, name), sum(getattr(one, name) for one in taken)
+            if most is not None and total > most:
+                return f"{_shown(name, total)} would be more than the {_shown(name, most)} of planner.{name}"
+        most = self._settings.seconds
+        if most is not None and time.monotonic() - self._began > most:
+            return f"the {most:g} s of planner.seconds are over"
+        self._reserved[step.step_id] = expected
+        return None
+
+    def see(self, event: UsageEvent) -> None:
+        """Count what a request of a step has used."""
+        number = step_of(event.agent_path)
+        if number is None or event.purpose == "nested":
+            return
+        used = Used(1 if event.request else 0, event.usage.total, event.cost or 0.0)
+        self._used = _sum(self._used, used)
+        self._by_step[number] = _sum(self._by_step[number], used)
+
+    def guard(self, event: BeforeModelRequestEvent) -> ModelRequestResult | None:
+        """Stop a step before the request that the budget has no room for."""
+        if step_of(event.agent_path) is None:
+            return None
+        for name, coming in (("calls", 1), ("tokens", event.tokens), ("cost", 0.0)):
+            most, total = getattr(self._settings, name), getattr(self._used, name) + coming
+            if most is not None and total > most:
+                return ModelRequestResult(stop=True, reason=f"budget: planner.{name} is used up")
+        return None
+
+    def used_by(self, step: PlanStep, state: str) -> dict[str, Any]:
+        """Return what an attempt of a step that has ended used; end its reservation, and learn from what is completed."""
+        self._reserved.pop(step.step_id, None)
+        used = self._by_step.pop(step.step_id, Used())
+        if state == "completed":
+            self._last[step.target] = [*self._last.get(step.target, ()), used][-LAST:]
+        return {"calls": int(used.calls), "tokens": int(used.tokens), "cost": round(used.cost, 6)}
+
+
+def _sum(a: Used, b: Used) -> Used:
+    return Used(a.calls + b.calls, a.tokens + b.tokens, a.cost + b.cost)
+
+
+def step_of(path: Sequence[str]) -> int | None:
+    """Return the number of the step in which an agent works, by the names of the agents above it."""
+    found = next((match for part in path if (match := _STEP.match(part))), None)
+    return int(found[1]) if found else None
+
+
+def _shown(name: str, value: float) -> str:
+    return f"${value:.4g}" if name == "cost" else f"{value:,.4g} {name}"

@@ -1,0 +1,185 @@
+"""A request of several parts: at the command line, over kill -9, saved and carried out again, and in every front end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import threading
+from collections import Counter
+from typing import Any
+
+import pytest
+
+pytest.importorskip("skillkit_planner", reason="the planner is not part of the standard distribution")
+
+import skillkit_engine_automation.plugin
+import skillkit_engines.plugin
+import skillkit_planner.plugin
+import skillkit_routing.plugin
+import skillkit_skills.plugin
+from front_ends import FRONTS, open_front
+from skillkit_testkit import Call, Gate, Reply
+
+QUERY = "Research X, capture key points to my inbox, and update chapter 12"
+STEPS = (
+    ("deep-research", "Research X", []),
+    ("org-capture", "Capture the key points to my inbox", [1]),
+    ("fiction-editing", "Update chapter 12", [1]),
+)
+CHOICE = json.dumps(
+    {
+        "skill": "deep-research", "confidence": 0.7, "reason": "several parts",
+        "steps": [{"skill_name": name, "sub_query": words, "depends_on": after} for name, words, after in STEPS],
+    }
+)  # fmt: skip
+SAID = {"Research": "X is cold.", "Capture": "Captured.", "Update chapter 12": "Updated."}
+INBOX = """
+from pathlib import Path
+from skillkit_core import Tool, hookimpl
+
+async def add(args, ctx):
+    with (ctx.cwd / "inbox.org").open("a") as file:
+        file.write("* " + args["text"] + "\\n")
+    return "captured"
+
+@hookimpl
+def register_tools(register):
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+    about = {"mutates": "world"}
+    register(Tool("add_org_inbox_item_tool", "Capture to the inbox.", add, schema, annotations=about))
+"""
+
+
+@pytest.fixture
+def skills(skillkit_home, install_plugin, tmp_path):
+    for name, _, _ in STEPS:
+        place = skillkit_home.config_dir / "skills" / name
+        place.mkdir(parents=True)
+        tools = {"tools": ["add_org_inbox_item_tool"]} if name == "org-capture" else {}
+        head = {
+            "name": name,
+            "description": f"Does {name}.",
+            "metadata": {"skillkit": {"engine": "automation", **tools}},
+        }
+        (place / "SKILL.md").write_text(f"---\n{json.dumps(head)}\n---\nDo it.\n")
+    module = tmp_path / "inbox_plugin.py"
+    module.write_text(INBOX)
+    install_plugin("inbox", module)
+
+
+@pytest.fixture
+def play(skillkit_cli, llm_server, monkeypatch, skills):
+    """Asks the loopback model, which answers by the words of the step; ``asked`` counts them."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-loopback")
+    asked: Counter[str] = Counter()
+    gates: dict[str, Gate] = {}
+    lock = threading.Lock()
+
+    def answer(request: Any) -> Reply:
+        if "You decide which skill" in request.system:
+            return Reply(text=CHOICE)
+        name = next(name for name in SAID if name in request.user_text)
+        with lock:
+            asked[name] += 1
+        if name == "Capture" and not request.tool_results:
+            return Reply(tool_calls=[Call("add_org_inbox_item_tool", {"text": "X is cold"})])
+        return Reply(text=SAID[name], gate=gates.get(name))
+
+    llm_server.always(answer)
+    wire = ("--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "--model", "loop")
+    permit = ("--permit", "add_org_inbox_item_tool")
+    answer.asked, answer.gates = asked, gates  # type: ignore[attr-defined]
+    answer.argv = lambda *more: (*wire, *permit, *more)  # type: ignore[attr-defined]
+    return answer
+
+
+@pytest.mark.smoke
+def test_the_request_of_the_documents_runs_as_three_steps_and_is_listed_drawn_saved_and_carried_out_again(
+    play, skillkit_cli, skillkit_home
+):
+    done = skillkit_cli("run", *play.argv(), QUERY).ok()
+    assert [part in done.stdout for part in SAID.values()] == [True] * 3, done
+    assert (skillkit_home.cwd / "inbox.org").read_text() == "* X is cold\n"
+
+    drawn = skillkit_cli("plans", "show", "latest").ok().stdout
+    assert drawn.startswith("plan p1 · completed · 3 of 3 steps done")
+    assert "✓ 1 deep-research" in drawn and "├─ ✓ 2 org-capture" in drawn and "└─ ✓ 3 fiction-editing" in drawn
+    told = skillkit_cli("plans", "show", "latest", "--json").ok().json
+    assert [(step["step_id"], step["state"], step["calls"]) for step in told["steps"]] == [
+        (1, "completed", 1), (2, "completed", 2), (3, "completed", 1)
+    ]  # fmt: skip
+    svg = skillkit_cli("plans", "show", "latest", "--svg").ok().stdout
+    assert svg.startswith("<svg") and svg.count("<rect") == 4 and svg.count('marker-end="') == 2
+    listed = skillkit_cli("plans", "list", "--json").ok().json
+    assert [(row["id"], row["status"], row["done"], row["query"]) for row in listed["sessions"]] == [
+        ("p1", "completed", 3, QUERY)
+    ]
+
+    saved = skillkit_cli("plans", "save", "research", "latest").ok().stdout
+    assert "2 org-capture: Capture the key points to my inbox (after 1)" in saved
+    assert "there is a plan 'research' already" in skillkit_cli("plans", "save", "research").stderr
+    file = skillkit_home.config_dir / "plans" / "research.yaml"
+    file.write_text(file.read_text().replace("Research X", "Research {query}"))
+    again = skillkit_cli("run", *play.argv("--plan", "research"), "Y").ok()
+    assert "X is cold." in again.stdout
+    told = skillkit_cli("plans", "show", "latest", "--json").ok().json
+    assert told["by"] == "template research" and told["steps"][0]["sub_query"] == "Research Y"
+    assert "unknown plan 'nosuch'; known: research" in skillkit_cli("run", *play.argv("--plan", "nosuch"), "Y").stderr
+
+
+def test_a_run_that_is_killed_with_a_step_in_the_middle_is_resumed_and_what_was_done_is_not_done_again(
+    play, skillkit_cli, skillkit_home
+):
+    gate = play.gates["Update chapter 12"] = Gate(after_deltas=None)
+    with skillkit_cli.start("run", *play.argv(), QUERY) as process:
+        assert gate.reached.wait(60)
+        while _states(skillkit_cli).get(2) != "completed":
+            assert process.poll() is None, process.communicate()
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    play.gates.clear()
+    gate.open()
+    assert _states(skillkit_cli) == {1: "completed", 2: "completed", 3: "running"}
+    before = dict(play.asked)
+    session = skillkit_cli("plans", "list", "--json").ok().json["sessions"][0]["session"]
+    done = skillkit_cli("resume", session, *play.argv()).ok()
+    assert [part in done.stdout for part in SAID.values()] == [True] * 3, done
+    assert (skillkit_home.cwd / "inbox.org").read_text() == "* X is cold\n"
+    assert play.asked["Research"] == before["Research"] == 1 and play.asked["Capture"] == before["Capture"] == 2
+    assert _states(skillkit_cli) == dict.fromkeys((1, 2, 3), "completed")
+
+
+def _states(cli: Any) -> dict[int, str]:
+    shown = cli("plans", "show", "latest", "--json")
+    return {step["step_id"]: step["state"] for step in shown.json["steps"]} if shown.exit_code == 0 else {}
+
+
+FAMILY = [
+    ("skills", skillkit_skills.plugin), ("engines", skillkit_engines.plugin), ("routing", skillkit_routing.plugin),
+    ("engine-automation", skillkit_engine_automation.plugin), ("planner", skillkit_planner.plugin),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("front", FRONTS)
+def test_a_plan_is_one_block_with_its_steps_in_every_front_end_and_slash_plans_draws_it(front, skillkit_home):
+    for name, _, _ in STEPS:
+        place = skillkit_home.config_dir / "skills" / name
+        place.mkdir(parents=True)
+        head = {"name": name, "description": f"Does {name}.", "metadata": {"skillkit": {"engine": "automation"}}}
+        (place / "SKILL.md").write_text(f"---\n{json.dumps(head)}\n---\nDo it.\n")
+
+    def answer(request: Any) -> str:
+        if "You decide which skill" in request.system:
+            return CHOICE
+        return next(text for name, text in SAID.items() if name in request.messages[-1].text)
+
+    async def main() -> None:
+        async with open_front(front, skillkit_home, [answer] * 4, plugins=FAMILY) as person:
+            await person.say(QUERY)
+            await person.sees("run_plan", "X is cold.", "Captured.", "Updated.")
+            await person.idle()
+            await person.say("/plans")
+            await person.sees("plan p1 · completed · 3 of 3 steps done", "├─ ✓ 2 org-capture")
+
+    asyncio.run(main())
