@@ -11,9 +11,20 @@ from skillkit_oauth import PrivateFolder
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["Logins"]
+__all__ = ["FILE", "Logins", "forget"]
 
 FILE = "tokens.json"
+
+
+def forget(folder: PrivateFolder, url: str) -> bool:
+    """Remove what is kept of the server at an address; return whether there was anything."""
+    if url not in folder.read(FILE):
+        return False
+    with folder.lock("tokens"):
+        found = folder.read(FILE)
+        found.pop(url, None)
+        folder.write(FILE, found)
+    return True
 
 
 class Logins:
@@ -44,11 +55,9 @@ class Logins:
 
     def forget(self, name: str) -> bool:
         """Forget the tokens of the login ``name``; return whether there were any."""
-        from .tokens import Tokens
-
         wanted = name.removeprefix("mcp:")
         urls = [url for url, known in self._names().items() if known == wanted] or [wanted]
-        forgotten = [Tokens(self._host, url).forget() for url in urls]
+        forgotten = [forget(self._folder, url) for url in urls]
         return any(forgotten)
 
     def _names(self) -> Mapping[str, str]:

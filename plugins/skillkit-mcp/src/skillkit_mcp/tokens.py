@@ -23,7 +23,7 @@ from skillkit_oauth import PrivateFolder
 
 from skillkit_core import ToolError
 
-from .logins import FILE
+from .logins import FILE, forget
 
 if TYPE_CHECKING:
     import httpx2
@@ -68,13 +68,7 @@ class Tokens:
 
     def forget(self) -> bool:
         """Remove what is kept; return whether there was anything."""
-        if self._url not in self._folder.read(FILE):
-            return False
-        with self._folder.lock("tokens"):
-            found = self._folder.read(FILE)
-            found.pop(self._url, None)
-            self._folder.write(FILE, found)
-        return True
+        return forget(self._folder, self._url)
 
     async def get_tokens(self) -> OAuthToken | None:
         """Return the tokens, which the host never shows."""
