@@ -1,0 +1,64 @@
+"""Bundles of other hosts: plugins and marketplaces of Claude Code, Codex, Copilot and Agent Plugins, read and run unchanged.
+
+Public names are imported when they are first used (PEP 562), so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.2.0"
+
+if TYPE_CHECKING:
+    from .agents import agent_fields as agent_fields
+    from .marketplace import Listing as Listing, Marketplace as Marketplace, read_marketplace as read_marketplace
+    from .model import (
+        DIALECTS as DIALECTS,
+        Bundle as Bundle,
+        Component as Component,
+        Dialect as Dialect,
+        Hook as Hook,
+        Part as Part,
+        Problem as Problem,
+        Reading as Reading,
+        Server as Server,
+    )
+    from .reading import read_bundle as read_bundle
+
+_WHERE = {
+    "agent_fields": "agents",
+    "Listing": "marketplace",
+    "Marketplace": "marketplace",
+    "read_marketplace": "marketplace",
+    **dict.fromkeys(
+        ("DIALECTS", "Bundle", "Component", "Dialect", "Hook", "Part", "Problem", "Reading", "Server"), "model"
+    ),
+    "read_bundle": "reading",
+}
+__all__ = [
+    "DIALECTS",
+    "Bundle",
+    "Component",
+    "Dialect",
+    "Hook",
+    "Listing",
+    "Marketplace",
+    "Part",
+    "Problem",
+    "Reading",
+    "Server",
+    "agent_fields",
+    "read_bundle",
+    "read_marketplace",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    found = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+    globals()[name] = found
+    return found
