@@ -23,6 +23,13 @@ if TYPE_CHECKING:
         Reading as Reading,
         Server as Server,
     )
+    from .prompts import (
+        Command as Command,
+        Expansion as Expansion,
+        command_named as command_named,
+        expand as expand,
+        variables_of as variables_of,
+    )
     from .reading import read_bundle as read_bundle
 
 _WHERE = {
@@ -33,13 +40,16 @@ _WHERE = {
     **dict.fromkeys(
         ("DIALECTS", "Bundle", "Component", "Dialect", "Hook", "Part", "Problem", "Reading", "Server"), "model"
     ),
+    **dict.fromkeys(("Command", "Expansion", "command_named", "expand", "variables_of"), "prompts"),
     "read_bundle": "reading",
 }
 __all__ = [
     "DIALECTS",
     "Bundle",
+    "Command",
     "Component",
     "Dialect",
+    "Expansion",
     "Hook",
     "Listing",
     "Marketplace",
@@ -48,8 +58,11 @@ __all__ = [
     "Reading",
     "Server",
     "agent_fields",
+    "command_named",
+    "expand",
     "read_bundle",
     "read_marketplace",
+    "variables_of",
 ]
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from skillkit_markdown import flag, read_front_matter
 
 from .model import Component
+from .prompts import fill
 from .tree import Tree
 
 __all__ = ["agent_fields", "ignored_fields"]
@@ -30,7 +31,7 @@ def ignored_fields(tree: Tree, agent: Component) -> list[str]:
 
 
 def agent_fields(
-    data: bytes, name: str, path: Path, origin: str, fill: Callable[[str], str] = str
+    data: bytes, name: str, path: Path, origin: str, variables: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return what a file says of an agent: the fields of an agent file, and ``problems``.
 
@@ -39,7 +40,7 @@ def agent_fields(
         name: the full name of the agent.
         path: the file.
         origin: where the agent comes from.
-        fill: puts the values of variables into a text.
+        variables: values that are put into the text.
     """
     front = read_front_matter(data)
     head = front.natural()
@@ -64,7 +65,7 @@ def agent_fields(
         "path": path,
         "origin": origin,
         "description": " ".join(str(head.get("description") or "").split())[:1000],
-        "prompt": fill(front.body),
+        "prompt": fill(front.body, variables),
         "tools": () if restricting else _READING if unreadable else tools,
         "denied": _names(head, "disallowedTools", problems) or (),
         "model": model if isinstance(model, str) and model not in ("", "inherit") else None,
