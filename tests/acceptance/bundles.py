@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import skillkit_bash.plugin
+import skillkit_bundles.plugin
 import skillkit_files.plugin
 import skillkit_permissions.plugin
 import skillkit_skills.plugin
@@ -36,6 +37,7 @@ PLUGINS = (
     ("bash", skillkit_bash.plugin),
     ("files", skillkit_files.plugin),
     ("permissions", skillkit_permissions.plugin),
+    ("bundles", skillkit_bundles.plugin),
 )
 
 
@@ -95,7 +97,7 @@ async def command(request: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a model gets when a command is called."""
     found, variables = _bundle(request)
     environ = {"SKILLKIT_HOME": request["home"], "HOME": request["home"], "PATH": "/usr/local/bin:/usr/bin:/bin"}
-    settings = {"permissions": request["rules"]}
+    settings = {"permissions": request["rules"], "bundles": {"dirs": [request["plugin"]["root"]]}}
     host = Host(environ=environ, cwd=Path(request["project"]), discover=False, plugins=PLUGINS, settings=settings)
     try:
         async with AgentRunner(AgentConfig(cwd=Path(request["project"])), host=host) as agent:

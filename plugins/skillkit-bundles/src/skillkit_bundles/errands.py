@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -13,6 +14,7 @@ from skillkit_core import (
     ApprovalRequest,
     Approver,
     BeforeAgentStartResult,
+    Tool,
     ToolCall,
     ToolCallEventResult,
     ToolResultMessage,
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from skillkit_core import DrivenRun
     from skillkit_core.events.types import BeforeAgentStartEvent, ToolCallEvent
 
-__all__ = ["GRANTS", "read_files", "run_lines"]
+__all__ = ["GRANTS", "granted", "read_files", "run_lines"]
 
 GRANTS: WeakKeyDictionary[AgentRunner, Sequence[str]] = WeakKeyDictionary()
 """What runs without a question for an agent now, because the command that is being carried out says so."""
@@ -60,7 +62,7 @@ async def _made(
     only = agent.config.only_tools
     config = AgentConfig(
         bare=True, only_tools=frozenset({tool}) if only is None else only & {tool}, approver=_Nobody(),
-        cwd=agent.cwd, executor=agent.config.executor, tools=agent.config.tools,
+        cwd=agent.cwd, executor=agent.config.executor, tools=_opened(agent, tool),
     )  # fmt: skip
     work = _Calls(calls, whole=whole)
 
@@ -79,13 +81,18 @@ async def _made(
     return work.results
 
 
+def _opened(agent: AgentRunner, name: str) -> tuple[Tool, ...]:
+    """Return the tool of that name, also where it is no tool for a model: what may be called, the guards decide."""
+    known = agent.host.tools
+    found = known.get(name) if name in known else None
+    return (replace(found, opt_in=False),) if isinstance(found, Tool) else ()
+
+
 def _unless_granted(below: AgentRunner, event: ToolCallEvent, grants: Sequence[str]) -> ToolCallEventResult | None:
     """Block a shell command that ``allowed-tools`` does not name, where no plugin decides permissions."""
-    from skillkit_skills import pre_approved
+    from skillkit_skills import in_our_words, pre_approved
 
-    names = [*grants, *(f"bash({one[5:]}" for one in grants if one.startswith("Bash("))]
-    names += ["bash" for one in grants if one == "Bash"]
-    if event.tool_name != "bash" or pre_approved(names, "bash", event.args):
+    if event.tool_name != "bash" or pre_approved(in_our_words(grants), "bash", event.args):
         return None
     return ToolCallEventResult(block=True, reason="the command does not stand in allowed-tools")
 
@@ -123,7 +130,7 @@ def _output(result: ToolResultMessage) -> str:
 
 async def read_files(agent: AgentRunner, paths: Sequence[str]) -> list[tuple[str, str]]:
     """Return those of the files that may be read, each with its content."""
-    if not paths or "read" not in agent.host.tools:
+    if not paths:
         return []
     calls = [ToolCall("", "read", {"path": path}) for path in paths]
     try:
@@ -131,3 +138,9 @@ async def read_files(agent: AgentRunner, paths: Sequence[str]) -> list[tuple[str
     except SkillKitError:
         return []
     return [(path, one.text) for path, one in zip(paths, results, strict=False) if not one.is_error]
+
+
+def granted(agent: AgentRunner) -> Sequence[tuple[str, Mapping[str, Sequence[str]]]]:
+    """Return what runs without a question for an agent now, as rules of the plugin ``permissions``."""
+    rules = GRANTS.get(agent)
+    return [("allowed-tools of the bundle's command", {"allow": list(rules)})] if rules else []

@@ -153,7 +153,7 @@ def _wanted(entries: list[Entry], source: Source) -> list[Entry]:
 
 
 def folder_entries(root: Path) -> list[Entry]:
-    """Every file below a folder, but what git and Python keep beside; links are not followed."""
+    """Every file below a folder, but what git and Python keep beside; a link reads as what it leads to, and is not followed."""
     found = []
     for folder, names, files in os.walk(root, onerror=_raise):
         names[:] = sorted(name for name in names if name not in (".git", "__pycache__"))
@@ -175,6 +175,8 @@ def _file(root: Path, path: Path) -> Entry:
     kind = "link" if stat.S_ISLNK(about.st_mode) else "file" if stat.S_ISREG(about.st_mode) else "special"
 
     def read(most: int) -> bytes:
+        if kind == "link":
+            return os.fsencode(path.readlink())[:most]
         with open_regular(path) as file:
             return file.read(most)
 
