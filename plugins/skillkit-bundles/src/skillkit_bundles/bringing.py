@@ -51,7 +51,7 @@ def skill_sources(host: Host) -> Iterator[BundleSource]:
     """Yield a source for each bundle with skills."""
     for _, bundle in counting(host):
         if bundle.skills:
-            yield BundleSource(bundle.name, "plugin", bundle.root, trusted=True, loader="bundles")
+            yield BundleSource(f"bundle:{bundle.name}", "plugin", bundle.root, trusted=True, loader="bundles")
 
 
 class Loader(SkillLoader):
@@ -67,13 +67,14 @@ class Loader(SkillLoader):
 
     def load(self, source: SkillSource) -> LoadedSkills:
         """Return the skills of a bundle under ``bundle:name``, with the bare name as an alias."""
-        bundle = next((one for _, one in counting(self._host) if one.name == source.name), None)
+        name = source.name.removeprefix("bundle:")
+        bundle = next((one for _, one in counting(self._host) if one.name == name), None)
         skills: list[Skill] = []
         problems: list[SkillProblem] = []
         values = variables(self._host, bundle) if bundle is not None else {}
         for one in bundle.skills if bundle is not None else ():
-            folder = replace(source, path=one.path.parent, loader=None, name=f"{source.name}/{one.path.parent.name}")
-            found = self._folders.load(SkillSource(folder.name, "plugin", one.path.parent, trusted=True))
+            folder = SkillSource(f"{source.name}/{one.file}", "plugin", one.path.parent, trusted=True)
+            found = self._folders.load(folder)
             problems += found.problems
             mine = next((skill for skill in found.skills if skill.path == one.path.parent), None)
             if mine is None:
@@ -81,7 +82,7 @@ class Loader(SkillLoader):
             bare = one.name.rpartition(":")[2]
             skills.append(
                 replace(
-                    mine, name=f"{source.name}:{bare}", aliases=(*dict.fromkeys((bare, *mine.aliases)),), source=source.name,
+                    mine, name=f"{name}:{bare}", aliases=(*dict.fromkeys((bare, *mine.aliases)),), source=source.name,
                     body=fill(mine.body, values),
                     problems=tuple(p for p in mine.problems if p.code != "name-dir-mismatch"),
                 )
