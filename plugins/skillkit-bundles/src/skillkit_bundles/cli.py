@@ -281,7 +281,8 @@ def _chosen(host: Host, names: tuple[str, ...], user: bool, project: bool, *, tr
     from .installed import bundles_of
     from .places import places_of
 
-    kinds = {place.kind for place in places_of(host, user=user, project=project, trusted=trusted)}
+    wanted = places_of(host, user=user, project=project, trusted=trusted)
+    kinds = {place.kind for place in wanted if place.lock() is not None}  # one that is damaged is an error here
     found = [one for one in bundles_of(host) if one.where in kinds]
     known = {one.name for one in found}
     for name in names:
