@@ -20,6 +20,15 @@ def test_all_recorded_cases_hold(shared_data, unpacked, file):
     if not any(unpacked.iterdir()):
         subprocess.run(["tar", "xf", str(place / "bundles.tar.xz"), "-C", str(unpacked)], check=True)
     adapter = f"{sys.executable} {Path(__file__).with_name('bundles.py')}"
-    argv = [sys.executable, str(place / "check.py"), adapter, str(place / file), "--advice", "--bundles", str(unpacked), "-v"]
+    argv = [
+        sys.executable,
+        str(place / "check.py"),
+        adapter,
+        str(place / file),
+        "--advice",
+        "--bundles",
+        str(unpacked),
+        "-v",
+    ]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

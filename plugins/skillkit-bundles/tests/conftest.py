@@ -25,7 +25,10 @@ def run(make_host, skillkit_home):
 
     def call(group, *args, code=0, plugins=(), environ=None):
         host = make_host(
-            ("skills", skillkit_skills.plugin), ("bundles", skillkit_bundles.plugin), *plugins, environ={**os.environ, **(environ or {})}
+            ("skills", skillkit_skills.plugin),
+            ("bundles", skillkit_bundles.plugin),
+            *plugins,
+            environ={**os.environ, **(environ or {})},
         )
         words = [os.fspath(one) for one in args]
         done = CliRunner().invoke(GROUPS[group], words, obj=SimpleNamespace(host=host))
@@ -35,6 +38,7 @@ def run(make_host, skillkit_home):
         return SimpleNamespace(text=said, json=data, host=host)
 
     return call
+
 
 @pytest.fixture(scope="session")
 def _unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -105,13 +105,17 @@ async def test_a_command_a_skill_and_an_agent_of_a_bundle(make_host, tmp_path):
 
 
 async def test_what_a_command_allows_counts_for_its_run_alone_and_deny_rules_win(make_host, tmp_path):
-    text = "---\ndescription: d\nallowed-tools: Bash(mkdir *)\ndisallowed-tools: WebFetch\n---\n\nGo: !`mkdir -v zero`\n"
+    text = (
+        "---\ndescription: d\nallowed-tools: Bash(mkdir *)\ndisallowed-tools: WebFetch\n---\n\nGo: !`mkdir -v zero`\n"
+    )
     acme = bundle(tmp_path / "acme", files={"commands/go.md": text})
     host = host_with(make_host, acme, tools={"allow": ["bash"]})
     async with AgentRunner(AgentConfig(), host=host) as agent:
         prompt = await called(agent, "/acme:go")
         assert "zero" in prompt.text and Path("zero").is_dir()
-        agent.set_adapter(ScriptedModel([r for n in "ab" for r in (Reply(calls=[Call("bash", {"command": f"mkdir {n}"})]), "done")]))
+        agent.set_adapter(
+            ScriptedModel([r for n in "ab" for r in (Reply(calls=[Call("bash", {"command": f"mkdir {n}"})]), "done")])
+        )
         await agent.chat(prompt.text)
         await agent.chat("and now without the command")
     assert Path("a").is_dir() and not Path("b").exists(), "the grant ended with the run"
@@ -188,7 +192,9 @@ def test_a_host_without_bundles_registers_nothing(make_host):
 
 
 def _roots(corpus):
-    return sorted({path.parents[1] for path in corpus.rglob(".claude-plugin/plugin.json") if "synthetic" not in path.parts})
+    return sorted(
+        {path.parents[1] for path in corpus.rglob(".claude-plugin/plugin.json") if "synthetic" not in path.parts}
+    )
 
 
 @pytest.mark.slow
@@ -227,7 +233,10 @@ async def _exercised(make_host, found):
         if found.agents:
             from skillkit_bundles.bringing import typed
 
-            replies += [Reply(calls=[Call("spawn_agent", {"task": "go", "agent": typed(found.agents[0].name)})]), "from below"]
+            replies += [
+                Reply(calls=[Call("spawn_agent", {"task": "go", "agent": typed(found.agents[0].name)})]),
+                "from below",
+            ]
             kinds.append("agent")
         prompt = "go"
         if found.commands:

@@ -1,4 +1,4 @@
-"""``skillkit bundles`` and ``skillkit marketplace`` as a person uses them: real folders, repositories, archives and a terminal."""
+"""``skillkit bundles`` and ``marketplace`` as a person uses them: folders, repositories, archives, a terminal."""
 
 from __future__ import annotations
 
@@ -33,10 +33,20 @@ def acme(tmp_path):
 @pytest.mark.smoke
 def test_a_bundle_is_shown_added_verified_switched_and_removed(run, skillkit_home, acme):
     shown = run("bundles", "add", str(acme), "--dry-run").text
-    for text in ("acme 1.2.0", "acme:review", "/acme:fix", "acme:critic", "db: no-such-program-here", "hooks/guard.py", "Bash"):
+    for text in (
+        "acme 1.2.0",
+        "acme:review",
+        "/acme:fix",
+        "acme:critic",
+        "db: no-such-program-here",
+        "hooks/guard.py",
+        "Bash",
+    ):
         assert text in shown
     assert "no-such-program-here, for server db" in shown, "what is missing here is said before anything counts"
-    assert "output styles: output-styles" in shown and "monitors: monitors/monitors.json" in shown, "nothing is dropped in silence"
+    assert "output styles: output-styles" in shown and "monitors: monitors/monitors.json" in shown, (
+        "nothing is dropped in silence"
+    )
     assert not (skillkit_home.config_dir / "bundles").exists()
 
     added = run("bundles", "add", str(acme), "--yes").text
@@ -94,7 +104,9 @@ def test_a_marketplace_in_a_repository_is_added_searched_installed_from_and_upda
     ]
     market = {"name": "tools", "owner": {"name": "Me"}, "plugins": listed}
     bundle(place, None, {".claude-plugin/marketplace.json": market})
-    bundle(place / "plugins/acme", files={"hooks/hooks.json": hooks(command="echo one"), "skills/a/SKILL.md": skill("a")})
+    bundle(
+        place / "plugins/acme", files={"hooks/hooks.json": hooks(command="echo one"), "skills/a/SKILL.md": skill("a")}
+    )
     commit(place)
     url = place.as_uri()
 
@@ -175,7 +187,9 @@ def test_a_project_brings_bundles_only_once_it_is_trusted(skillkit_cli, skillkit
     assert skillkit_cli("bundles", "list", "--json").ok().json[0]["state"] == "not trusted"
     assert "acme:review" not in skillkit_cli("skills", "list").ok().stdout
     told = skillkit_cli("config", "trust", "--yes").ok().stdout
-    assert "MCP server db: no-such-program-here" in told and "guard.py" in told, "what it would run is said before it is trusted"
+    assert "MCP server db: no-such-program-here" in told and "guard.py" in told, (
+        "what it would run is said before it is trusted"
+    )
     assert "acme:review" in skillkit_cli("skills", "list").ok().stdout
 
 

@@ -11,7 +11,12 @@ __version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from .agents import agent_fields as agent_fields
-    from .marketplace import Listing as Listing, Marketplace as Marketplace, read_marketplace as read_marketplace
+    from .formats.marketplace import (
+        Listing as Listing,
+        Marketplace as Marketplace,
+        read_marketplace as read_marketplace,
+    )
+    from .formats.reading import read_bundle as read_bundle
     from .model import (
         DIALECTS as DIALECTS,
         Bundle as Bundle,
@@ -30,18 +35,17 @@ if TYPE_CHECKING:
         expand as expand,
         variables_of as variables_of,
     )
-    from .reading import read_bundle as read_bundle
 
 _WHERE = {
     "agent_fields": "agents",
-    "Listing": "marketplace",
-    "Marketplace": "marketplace",
-    "read_marketplace": "marketplace",
+    "Listing": "formats.marketplace",
+    "Marketplace": "formats.marketplace",
+    "read_marketplace": "formats.marketplace",
     **dict.fromkeys(
         ("DIALECTS", "Bundle", "Component", "Dialect", "Hook", "Part", "Problem", "Reading", "Server"), "model"
     ),
     **dict.fromkeys(("Command", "Expansion", "command_named", "expand", "variables_of"), "prompts"),
-    "read_bundle": "reading",
+    "read_bundle": "formats.reading",
 }
 __all__ = [
     "DIALECTS",

@@ -1,4 +1,4 @@
-"""A bundle is about to be installed: fetched, read, scanned, shown, asked about, put in place; its hooks are asked about one by one."""
+"""A bundle is about to be installed: fetched, read, scanned, shown, asked about, put in place; then each of its hooks."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from skillkit_core.errors import SkillKitError, UsageError
 
 from .books import LockedBundle, Origin, changing
 from .fetching import Fetched, fetch, unpacked
-from .installed import Installed
+from .formats.reading import read_bundle
 from .model import Bundle, Dialect, Hook, Problem
 from .places import Place, digest_of
-from .reading import read_bundle
 from .report import counted, digests_of, hook_line, print_bundle, print_problems
 from .running import missing_programs
 
 if TYPE_CHECKING:
     from skillkit_core import Host
+
+    from .installed import Installed
 
 __all__ = ["Candidate", "Consent", "consider", "install"]
 
@@ -108,10 +109,8 @@ def consider(
             raise _empty(fetched, origin)
         left = tuple(Problem("left-out", path, why) for path, why in fetched.left_out)
         locks = [one for one in ("package-lock.json", "bun.lockb", "bun.lock") if one in fetched.files]
-        left += tuple(
-            Problem("dependencies", one, "packages that the bundle needs are not installed by themselves: run npm ci --ignore-scripts in its folder")
-            for one in locks
-        )  # fmt: skip
+        text = "the packages that it needs are not installed by themselves: run npm ci --ignore-scripts in its folder"
+        left += tuple(Problem("dependencies", one, text) for one in locks)
         bundle = replace(bundle, problems=(*bundle.problems, *left))
         digests, missing = digests_of(bundle), missing_programs(bundle, host.environ)
     files = {path: file for path, file in fetched.files.items() if "node_modules/" not in path}
@@ -128,7 +127,13 @@ def _stem(origin: Origin) -> str:
 
 def _holds_something(bundle: Bundle) -> bool:
     return bool(
-        bundle.manifest or bundle.skills or bundle.commands or bundle.agents or bundle.hooks or bundle.servers or bundle.parts
+        bundle.manifest
+        or bundle.skills
+        or bundle.commands
+        or bundle.agents
+        or bundle.hooks
+        or bundle.servers
+        or bundle.parts
     )
 
 
@@ -199,7 +204,10 @@ def hooks_to_note(one: Mapping[str, Hook], consent: Consent, known: Collection[s
     for digest, hook in one.items():
         if digest in known:
             continue
-        named = any(text == "all" or (len(text) >= 8 and digest[7:].startswith(text.removeprefix("sha256-"))) for text in consent.hooks)
+        named = any(
+            text == "all" or (len(text) >= 8 and digest[7:].startswith(text.removeprefix("sha256-")))
+            for text in consent.hooks
+        )
         if named or (consent.asks and click.confirm(f"Let this hook run: {escaped(hook_line(hook))}")):
             yield digest, hook
 
@@ -231,4 +239,6 @@ def changes(old: Installed, new: Candidate) -> list[str]:
     lines += [f"- {path}" for path in sorted(before.keys() - after.keys())]
     lines += [f"~ {path}" for path in sorted(before.keys() & after.keys()) if before[path] != after[path]]
     known = {*old.consented, *old.waiting}
-    return lines + [f"new or changed hook: {hook_line(hook)}" for digest, hook in new.digests.items() if digest not in known]
+    return lines + [
+        f"new or changed hook: {hook_line(hook)}" for digest, hook in new.digests.items() if digest not in known
+    ]

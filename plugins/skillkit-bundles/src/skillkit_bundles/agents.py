@@ -9,9 +9,9 @@ from typing import Any
 
 from skillkit_markdown import flag, read_front_matter
 
+from .formats.tree import Tree
 from .model import Component
 from .prompts import fill
-from .tree import Tree
 
 __all__ = ["agent_fields", "ignored_fields"]
 
@@ -30,9 +30,7 @@ def ignored_fields(tree: Tree, agent: Component) -> list[str]:
     return [key for key in _IGNORED if key in values]
 
 
-def agent_fields(
-    data: bytes, name: str, path: Path, origin: str, variables: Mapping[str, str]
-) -> dict[str, Any]:
+def agent_fields(data: bytes, name: str, path: Path, origin: str, variables: Mapping[str, str]) -> dict[str, Any]:
     """Return what a file says of an agent: the fields of an agent file, and ``problems``.
 
     Args:

@@ -16,13 +16,24 @@ from skillkit_skill_packages import safe_name
 from skillkit_core.errors import ConfigError
 from skillkit_core.settings.documents import open_regular, write_whole
 
-from .manifest import NAME
+from .formats.manifest import NAME
 from .model import Dialect
 
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["LOCK", "Known", "Lock", "LockedBundle", "Origin", "State", "changing", "read_lock", "read_state", "write_lock"]
+__all__ = [
+    "LOCK",
+    "Known",
+    "Lock",
+    "LockedBundle",
+    "Origin",
+    "State",
+    "changing",
+    "read_lock",
+    "read_state",
+    "write_lock",
+]
 
 LOCK = "skillkit-bundles.lock"
 _MOST_BYTES = 8 * 2**20
@@ -183,4 +194,3 @@ def changing(host: Host) -> Iterator[State]:
             os.umask(before)
     finally:
         os.close(handle)
-

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillkit_skills import SkillFolderLoader
@@ -131,7 +130,7 @@ class Servers:
         self._host = host
 
     def __call__(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return the servers by ``bundle:name``; their tools are called as in Claude Code, ``mcp__plugin_BUNDLE_SERVER__TOOL``."""
+        """Return the servers by ``bundle:name``; their tools are ``mcp__plugin_BUNDLE_SERVER__TOOL``."""
         return {
             f"{bundle.name}:{server.name}": {
                 "config": self._filled(bundle, server),
@@ -158,10 +157,13 @@ class Servers:
             config["type"] = "http"
         command = config.get("command")
         if isinstance(command, str):
-            if command.startswith("./") or (bundle.dialect == "claude" and command.startswith("../")):
+            if command.startswith("./"):
                 config["command"] = os.path.normpath(bundle.root / command)
-            own = {name: values[name] for name in values if name.startswith(("CLAUDE_PLUGIN", "PLUGIN", "CLAUDE_PROJECT"))}
-            config["env"] = {**own, **(config.get("env") if isinstance(config.get("env"), dict) else {})}
+            own = {
+                name: values[name] for name in values if name.startswith(("CLAUDE_PLUGIN", "PLUGIN", "CLAUDE_PROJECT"))
+            }
+            given = config.get("env")
+            config["env"] = {**own, **(given if isinstance(given, dict) else {})}
             if isinstance(config.get("cwd"), str):
                 config["cwd"] = os.path.normpath(bundle.root / config["cwd"])
             elif bundle.dialect != "claude":
@@ -227,4 +229,3 @@ class ShellHooks:
                 "hooks": {hook.event: [{"matcher": hook.matcher, "hooks": [dict(hook.handler)]}]},
                 "plugin": plugin,
             }
-

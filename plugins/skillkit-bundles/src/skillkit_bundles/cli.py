@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -43,7 +43,11 @@ def _where(function: F) -> F:
 def _consent(function: F) -> F:
     function = click.option("-y", "--yes", is_flag=True, help="Do not ask. It consents to no hook.")(function)
     function = click.option(
-        "--allow-hook", "hooks", multiple=True, metavar="DIGEST", help="Consent to this hook, or to 'all'; may be repeated."
+        "--allow-hook",
+        "hooks",
+        multiple=True,
+        metavar="DIGEST",
+        help="Consent to this hook, or to 'all'; may be repeated.",
     )(function)
     return click.option(
         "--allow-findings", "allowed", multiple=True, metavar="RULE",
@@ -53,7 +57,9 @@ def _consent(function: F) -> F:
 
 @bundles.command()
 @click.argument("source")
-@click.option("--as", "dialect", type=click.Choice(DIALECTS), help="Read it as this host does; default: its own format.")
+@click.option(
+    "--as", "dialect", type=click.Choice(DIALECTS), help="Read it as this host does; default: its own format."
+)
 @click.option("--ref", help="Branch, tag or full commit of a repository, version of a package.")
 @click.option("--subfolder", default="", help="Only what is below this folder of the source.")
 @click.option("--digest", help="SHA-256 of an archive.")
@@ -85,18 +91,31 @@ def add(
         show(host, one, [f"{short_path(str(place.folder / one.name))} is replaced"] if taken else [])
     waiting = len(one.digests)
     if not dry_run:
-        if taken and known is not None and known.source.place != one.fetched.origin.place and not consent.asks and not yes:
+        if (
+            taken
+            and known is not None
+            and known.source.place != one.fetched.origin.place
+            and not consent.asks
+            and not yes
+        ):
             raise UsageError(f"there is another bundle {one.name!r}", hint="remove it first, or say --yes")
         _ask(one, consent, f"Add {one.name} to {short_path(str(place.folder))}")
         waiting = install(host, one, place, consent)
     if as_json:
-        data = bundle_data(one.bundle, one.digests, one.missing) | {"digest": one.digest, "resolved": one.fetched.resolved}
+        data = bundle_data(one.bundle, one.digests, one.missing) | {
+            "digest": one.digest,
+            "resolved": one.fetched.resolved,
+        }
         print_json(data | {"installed": not dry_run, "path": str(place.folder / one.name), "waiting": waiting})
     elif not dry_run:
         state = "is added" if one.locked().enabled else "is added and switched off"
         echo(f"{style('✓', fg='green')} {escaped(one.name)} {state}: {short_path(str(place.folder / one.name))}")
         if waiting:
-            echo(as_typed(f"{counted(waiting, 'hook')} will not run before you consent: skillkit bundles consent {one.name}"))
+            echo(
+                as_typed(
+                    f"{counted(waiting, 'hook')} will not run before you consent: skillkit bundles consent {one.name}"
+                )
+            )
         if not one.locked().enabled:
             echo(as_typed(f"Switch it on: skillkit bundles enable {one.name}"))
         if project and host.withheld is None:
@@ -137,8 +156,8 @@ def _ask(one: Candidate, consent: Consent, question: str) -> None:
 @click.pass_obj
 def list_(state: Any, as_json: bool) -> None:
     """List the bundles of this machine and of this folder."""
-    from .installed import bundles_of
-    from .report import brings, counted, installed_data
+    from .installed import bundles_of, installed_data
+    from .report import brings, counted
 
     host: Host = state.host
     found = bundles_of(host)
@@ -171,9 +190,9 @@ def show(state: Any, name: str, dialect: Any, as_json: bool) -> None:
 
     NAME is an installed bundle, or the path of a folder with one.
     """
-    from .installed import named_bundle
-    from .reading import read_bundle
-    from .report import bundle_data, digests_of, installed_data, print_bundle, print_problems, shown_source
+    from .formats.reading import read_bundle
+    from .installed import installed_data, named_bundle, shown_source
+    from .report import bundle_data, digests_of, print_bundle, print_problems
     from .running import missing_programs
 
     host: Host = state.host
@@ -224,7 +243,7 @@ def update(
 
     host: Host = ctx.obj.host
     consent = Consent(yes, _rules(allowed), hooks, quiet=as_json)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for one in _chosen(host, names, user, project, trusted=True):
         try:
             status, waiting, why = _updated(host, one, consent, replace)
@@ -238,8 +257,11 @@ def update(
     elif not rows:
         echo("No bundle is installed.")
     else:
-        waits = [f"{counted(row['waiting'], 'hook')} wait" if row["waiting"] else row["reason"] for row in rows]
-        table(["bundle", "where", "status", "remark"], [[r["name"], r["where"], r["status"], escaped(str(w))] for r, w in zip(rows, waits, strict=True)])  # fmt: skip
+        waits = [
+            f"{counted(int(row['waiting']), 'hook')} wait" if row["waiting"] else str(row["reason"]) for row in rows
+        ]
+        cells = [[r["name"], r["where"], r["status"], escaped(w)] for r, w in zip(rows, waits, strict=True)]
+        table(["bundle", "where", "status", "remark"], cells)
     if any(row["status"] not in ("updated", "current") for row in rows):
         ctx.exit(1)
 
@@ -252,7 +274,8 @@ def _updated(host: Host, one: Installed, consent: Consent, replace: bool) -> tup
 
     place, locked = one.place, one.locked
     assert place is not None and locked is not None
-    origin, entry, dialect = locked.source, locked.entry, locked.dialect
+    origin, dialect = locked.source, locked.dialect
+    entry: Mapping[str, Any] | None = locked.entry
     if locked.marketplace is not None:
         found = fresh_listing(host, locked.marketplace, one.name)
         if found is None:
@@ -302,7 +325,9 @@ def verify(ctx: click.Context, names: tuple[str, ...], user: bool, project: bool
     for one in _chosen(ctx.obj.host, names, user, project):
         assert one.place is not None and one.locked is not None
         state = one.place.state(one.name, one.locked)
-        rows.append({"name": one.name, "where": one.where, "path": str(one.root), "digest": one.locked.digest, "status": state})
+        rows.append(
+            {"name": one.name, "where": one.where, "path": str(one.root), "digest": one.locked.digest, "status": state}
+        )
     bad = [row for row in rows if row["status"] != "ok"]
     if as_json:
         print_json(rows)
@@ -405,7 +430,9 @@ def disable(ctx: click.Context, names: tuple[str, ...], project: bool, as_json: 
 
 @bundles.command()
 @click.argument("name")
-@click.option("--allow-hook", "hooks", multiple=True, metavar="DIGEST", help="Consent to this hook, or to 'all'; may be repeated.")
+@click.option(
+    "--allow-hook", "hooks", multiple=True, metavar="DIGEST", help="Consent to this hook, or to 'all'; may be repeated."
+)
 @click.option("--revoke", is_flag=True, help="Take back the consent to its hooks, all or those of --allow-hook.")
 @json_option
 @click.pass_context
@@ -422,11 +449,15 @@ def consent(ctx: click.Context, name: str, hooks: tuple[str, ...], revoke: bool,
     host: Host = ctx.obj.host
     one = named_bundle(host, name)
     if revoke:
-        wanted = [d for d in one.consented if not hooks or any(d[7:].startswith(text) or text == "all" for text in hooks)]
+        wanted = [
+            d for d in one.consented if not hooks or any(d[7:].startswith(text) or text == "all" for text in hooks)
+        ]
         with changing(host) as state:
             for digest in wanted:
                 state.consents.pop(digest, None)
-        print_json({"name": name, "revoked": wanted}) if as_json else echo(f"{len(wanted)} hooks of {name} will not run any more.")
+        print_json({"name": name, "revoked": wanted}) if as_json else echo(
+            f"{len(wanted)} hooks of {name} will not run any more."
+        )
         return
     if not as_json:
         for digest, hook in {**one.consented, **one.waiting}.items():
@@ -470,6 +501,9 @@ def set_(state: Any, name: str, answers: tuple[str, ...], as_json: bool) -> None
     if not bundle.options:
         echo(f"{name} asks nothing.")
         return
-    rows = [[key, str(about.get("type", "string")), escaped(given.get(key, "secret, from the environment" if about.get("sensitive") else "")),
-             escaped(" ".join(str(about.get("description") or about.get("title") or "").split()))] for key, about in bundle.options.items()]  # fmt: skip
+    rows = []
+    for key, about in bundle.options.items():
+        answer = given.get(key, "secret, from the environment" if about.get("sensitive") else "")
+        words = " ".join(str(about.get("description") or about.get("title") or "").split())
+        rows.append([key, str(about.get("type", "string")), escaped(answer), escaped(words)])
     table(["question", "type", "answer", "about"], rows)

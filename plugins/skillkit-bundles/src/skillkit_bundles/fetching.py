@@ -118,7 +118,9 @@ def listed(source: Mapping[str, Any], market: Origin) -> Origin:
             raise UsageError("the marketplace gives no digest of the archive, so it is not fetched")
         return Origin(kind="url", place=source["url"], digest=_digest(digest))
     command = f": {source.get('command')}" if source.get("command") else ""
-    raise UsageError(f"a bundle that a program makes is not installed{command}", hint="run it yourself, and add its folder")
+    raise UsageError(
+        f"a bundle that a program makes is not installed{command}", hint="run it yourself, and add its folder"
+    )
 
 
 def _digest(text: str) -> str:
@@ -155,7 +157,11 @@ def fetch(origin: Origin, environ: Mapping[str, str], tell: Tell | None = None) 
     """
     if origin.kind == "git":
         shown = redacted(origin.place)
-        with git_entries(origin.place, origin.ref, "", environ, shown=shown, tell=tell) as (commit, entries, submodules):
+        with git_entries(origin.place, origin.ref, "", environ, shown=shown, tell=tell) as (
+            commit,
+            entries,
+            submodules,
+        ):
             files, left = _taken(entries, origin, shown)
             left += [(name, "a submodule is not fetched") for name in submodules]
             kept = Source("git", origin.place).kept().place
@@ -206,9 +212,7 @@ def _taken(entries: Iterable[Entry], origin: Origin, where: str) -> tuple[dict[s
     return take(wanted, where, most_files=_MOST_FILES, most_bytes=_MOST_BYTES), left
 
 
-def _resolved(
-    every: Mapping[str, Entry], prefix: str, left: list[tuple[str, str]]
-) -> Iterator[tuple[str, Entry]]:
+def _resolved(every: Mapping[str, Entry], prefix: str, left: list[tuple[str, str]]) -> Iterator[tuple[str, Entry]]:
     """Yield the entries below ``prefix``; a link within the source is what it leads to, any other is left out."""
     for path, entry in every.items():
         if not path.startswith(prefix):
@@ -322,12 +326,16 @@ def _packed(origin: Origin, folder: Path, environ: Mapping[str, str]) -> tuple[P
     """Return the file of a package of npm, and its version. ``npm pack`` fetches it and starts none of its scripts."""
     program = shutil.which("npm", path=environ.get("PATH"))
     if program is None:
-        raise PackageError("npm-missing", "there is no program 'npm'", hint="install it, or add the bundle from its repository")
+        raise PackageError(
+            "npm-missing", "there is no program 'npm'", hint="install it, or add the bundle from its repository"
+        )
     wanted = f"{origin.place}@{origin.ref}" if origin.ref else origin.place
     argv = [program, "pack", "--ignore-scripts", "--json", "--pack-destination", str(folder), "--", wanted]
     passed = ("PATH", "HOME", "LANG", "TMPDIR", "http_proxy", "https_proxy", "no_proxy", "NPM_CONFIG_USERCONFIG")
     env = {name: environ[name] for name in passed if name in environ} | {"npm_config_ignore_scripts": "true"}
-    done = subprocess.run(argv, cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=False)
+    done = subprocess.run(
+        argv, cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=False
+    )
     if done.returncode != 0:
         said = [line for line in done.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
         raise PackageError("npm-failed", f"npm pack: {said[0] if said else done.returncode}", where=wanted)

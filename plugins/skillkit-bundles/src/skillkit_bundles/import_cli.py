@@ -38,7 +38,9 @@ def import_(ctx: click.Context, host_name: str, project: bool, dry_run: bool, ye
     host: Host = ctx.obj.host
     plan = plan_for(host, host_name, project=project)
     if not as_json:
-        rows = [[escaped(row.what), _WORDS[row.outcome], escaped(row.became), short_path(row.file)] for row in plan.rows]
+        rows = [
+            [escaped(row.what), _WORDS[row.outcome], escaped(row.became), short_path(row.file)] for row in plan.rows
+        ]
         colours = {"taken over": "green", "counts already": "cyan", "not taken": "yellow"}
         table(
             ["setting", "outcome", "here", "file"], rows,

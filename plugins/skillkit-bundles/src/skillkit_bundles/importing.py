@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
+from pydantic import ValidationError
 
 from skillkit_core.descriptors import load_object
 from skillkit_core.errors import SkillKitError, UsageError
@@ -131,7 +132,11 @@ def _claude(host: Host, plan: Plan, home: Path, project: bool) -> None:
         if (host.cwd / ".mcp.json").is_file():
             plan.say(".mcp.json", host.cwd / ".mcp.json", "read", "it counts where it is: skillkit mcp list")
     _servers(host, plan, state, found.get("mcpServers"))
-    for kind, how in (("agents", "skillkit agents list"), ("commands", "skillkit commands list"), ("skills", "skillkit skills list")):
+    for kind, how in (
+        ("agents", "skillkit agents list"),
+        ("commands", "skillkit commands list"),
+        ("skills", "skillkit skills list"),
+    ):
         if (folder / kind).is_dir():
             number = sum(1 for _ in (folder / kind).rglob("*.md"))
             plan.say(f"{kind} ({number} files)", folder / kind, "read", f"they count where they are: {how}")
@@ -160,7 +165,9 @@ def _permissions(host: Host, plan: Plan, path: Path, key: str, value: Any) -> No
         elif name == "defaultMode":
             mode = _MODES.get(str(given))
             if mode is None:
-                plan.say(f"permissions.defaultMode: {given}", path, "left", "only a person turns it on here: --mode bypass")
+                plan.say(
+                    f"permissions.defaultMode: {given}", path, "left", "only a person turns it on here: --mode bypass"
+                )
             else:
                 plan.permissions["mode"] = mode
                 plan.say(f"permissions.defaultMode: {given}", path, "taken", f"permissions.mode: {mode}")
@@ -180,10 +187,11 @@ def _unreadable(host: Host, kind: str, rule: Any) -> str:
     sections = {entry.name: entry.item for entry in host.registry("config").entries()}
     if "permissions" not in sections:
         return "nothing here reads rules: pip install skillkit-permissions"
+    model: Any = load_object(sections["permissions"].model)
     try:
-        load_object(sections["permissions"].model).model_validate({kind: [rule]})
-    except ValueError as error:
-        return f"the rule cannot be read: {str(error).splitlines()[-1].strip()[:120] if str(error) else 'unknown'}"
+        model.model_validate({kind: [rule]})
+    except ValidationError as error:
+        return str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, ")
     return ""
 
 
@@ -295,7 +303,9 @@ def _codex(host: Host, plan: Plan, home: Path, project: bool) -> None:
             _hooks(host, plan, path, key, {k: v for k, v in value.items() if isinstance(v, list)})
         elif key == "plugins" and isinstance(value, dict):
             for name in value:
-                plan.say(f"plugins: {name}", path, "left", "add it from its source: skillkit bundles add SOURCE --as codex")
+                plan.say(
+                    f"plugins: {name}", path, "left", "add it from its source: skillkit bundles add SOURCE --as codex"
+                )
         elif key == "projects":
             plan.say(key, path, "left", "whom you trust is asked here, folder by folder: skillkit config trust")
         else:
@@ -306,7 +316,9 @@ def _codex(host: Host, plan: Plan, home: Path, project: bool) -> None:
     if (folder / "prompts").is_dir():
         plan.say("prompts", folder / "prompts", "left", f"copy them: {host.config_dir / 'commands'}")
     if (folder / "AGENTS.md").is_file():
-        plan.say("AGENTS.md", folder / "AGENTS.md", "left", f"models get {host.config_dir / 'AGENTS.md'}: copy it there")
+        plan.say(
+            "AGENTS.md", folder / "AGENTS.md", "left", f"models get {host.config_dir / 'AGENTS.md'}: copy it there"
+        )
 
 
 def _mode(plan: Plan, path: Path, what: str, mode: str | None, why: str = "only a person turns it on here") -> None:
@@ -342,7 +354,12 @@ def _copilot(host: Host, plan: Plan, home: Path, project: bool) -> None:
     folder = host.cwd / ".github" if project else Path(host.environ.get("COPILOT_HOME") or home / ".copilot")
     for key, value in _json(folder / "config.json").items():
         if key == "trusted_folders":
-            plan.say(key, folder / "config.json", "left", "whom you trust is asked here, folder by folder: skillkit config trust")
+            plan.say(
+                key,
+                folder / "config.json",
+                "left",
+                "whom you trust is asked here, folder by folder: skillkit config trust",
+            )
         elif key == "hooks" and isinstance(value, dict):
             _copilot_hooks(host, plan, folder / "config.json", {"hooks": value})
         else:
@@ -358,18 +375,25 @@ def _copilot(host: Host, plan: Plan, home: Path, project: bool) -> None:
         place = host.cwd / ".skillkit/agents" if project else host.config_dir / "agents"
         plan.say("agents", folder / "agents", "left", f"copy NAME.agent.md to {place}/NAME.md")
     if (folder / "copilot-instructions.md").is_file():
-        plan.say("copilot-instructions.md", folder / "copilot-instructions.md", "left", "say in AGENTS.md what models are to know")
+        plan.say(
+            "copilot-instructions.md",
+            folder / "copilot-instructions.md",
+            "left",
+            "say in AGENTS.md what models are to know",
+        )
     plugins = folder / "installed-plugins"
     for path in sorted(plugins.glob("*/*")) if plugins.is_dir() else ():
         if path.is_dir():
             plan.bundles[path.name] = path
-            plan.say(f"installed plugin {path.name}", path, "taken", f"bundle {path.name}; its hooks wait for your consent")
+            plan.say(
+                f"installed plugin {path.name}", path, "taken", f"bundle {path.name}; its hooks wait for your consent"
+            )
 
 
 def _copilot_hooks(host: Host, plan: Plan, path: Path, data: Mapping[str, Any]) -> None:
     """Take over hooks in either spelling; each becomes a hook in Claude Code's form."""
-    from .hook_files import CLAUDE_EVENTS, hooks_of
-    from .tree import Tree
+    from .formats.hook_files import CLAUDE_EVENTS, hooks_of
+    from .formats.tree import Tree
 
     tree = Tree(path.parent)
     found = hooks_of(tree, data, path.name, "copilot", CLAUDE_EVENTS)
@@ -405,7 +429,7 @@ def carry_out(host: Host, plan: Plan, *, project: bool = False) -> Iterator[str]
     if plan.hooks:
         path = base / "hooks.json"
         found = _json(path)
-        kept = found.get("hooks") if isinstance(found.get("hooks"), dict) else {}
+        kept: dict[str, Any] = _object(found, "hooks")
         for event, groups in plan.hooks.items():
             known = kept.setdefault(event, [])
             known += [group for group in groups if group not in known]
@@ -414,10 +438,15 @@ def carry_out(host: Host, plan: Plan, *, project: bool = False) -> Iterator[str]
     if plan.servers:
         path = host.cwd / ".mcp.json" if project else host.config_dir / "mcp.json"
         found = _json(path)
-        kept = found.get("mcpServers") if isinstance(found.get("mcpServers"), dict) else {}
+        kept = _object(found, "mcpServers")
         _write(path, json.dumps({**found, "mcpServers": {**plan.servers, **kept}}, indent=2, ensure_ascii=False) + "\n")
         yield f"MCP servers are in {path}"
     yield from _add_bundles(host, plan, project)
+
+
+def _object(found: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = found.get(key)
+    return value if isinstance(value, dict) else {}
 
 
 def _write(path: Path, text: str) -> None:
@@ -459,7 +488,8 @@ def _add_bundles(host: Host, plan: Plan, project: bool) -> Iterator[str]:
         try:
             one = consider(host, Origin(kind="folder", place=str(folder)), name=name)
             if one.findings:
-                yield f"the bundle {name} is not added, because the scan found {one.findings[0].code}: skillkit bundles add {folder}"
+                found = one.findings[0].code
+                yield f"the bundle {name} is not added, because the scan found {found}: skillkit bundles add {folder}"
                 continue
             waiting = install(host, one, place, Consent(yes=True))
             yield f"the bundle {one.name} is added" + (f", {waiting} of its hooks wait" if waiting else "")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from skillkit_core.cli.output import short_path
 from skillkit_core.errors import ConfigError, UsageError
 
 from .books import LockedBundle, State, read_state
+from .formats.reading import read_bundle
 from .model import Bundle, Hook, Problem
 from .places import Place, places
-from .reading import read_bundle
-from .running import consent_digest
+from .report import bundle_data, problem_data
+from .running import consent_digest, missing_programs
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -66,9 +68,7 @@ class Installed:
 
 def any_bundle(host: Host) -> bool:
     """Return whether a bundle may count here; nothing is read for it."""
-    if host.config.raw("bundles.dirs") or any(place.lock_path.exists() for place in places(host).values()):
-        return True
-    return False
+    return bool(host.config.raw("bundles.dirs")) or any(place.lock_path.exists() for place in places(host).values())
 
 
 def bundles_of(host: Host) -> tuple[Installed, ...]:
@@ -141,7 +141,9 @@ def _folder(host: Host, state: State, folder: Path) -> Installed:
     name = reading.bundle.name if reading.bundle is not None else folder.name
     enabled = state.projects.get(str(host.cwd.resolve()), {}).get(name, state.enabled.get(name, True))
     waiting, consented = _hooks(state, reading.bundle)
-    return Installed(name, "folder", folder, None, None, reading.bundle, reading.problems, enabled, True, waiting, consented)
+    return Installed(
+        name, "folder", folder, None, None, reading.bundle, reading.problems, enabled, True, waiting, consented
+    )
 
 
 def _hooks(state: State, bundle: Bundle | None) -> tuple[dict[str, Hook], dict[str, Hook]]:
@@ -211,7 +213,8 @@ def set_option(host: Host, bundle: Bundle, key: str, text: str) -> None:
     if about.get("sensitive"):
         variable = f"CLAUDE_PLUGIN_OPTION_{key.upper()}"
         raise UsageError(
-            f"{key!r} is a secret, which is not kept in a file", hint=f"set the variable {variable}, or keep it with 'skillkit auth'"
+            f"{key!r} is a secret, which is not kept in a file",
+            hint=f"set the variable {variable}, or keep it with 'skillkit auth'",
         )
     with changing(host) as state:
         state.options.setdefault(bundle.name, {})[key] = _typed(about, key, text)
@@ -235,3 +238,35 @@ def _typed(about: Any, key: str, text: str) -> str | bool | float | list[str]:
             raise UsageError(f"{key!r} must lie between {low} and {high}")
         return number
     return text
+
+
+def installed_data(one: Installed, environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return an installed bundle as JSON."""
+    source = one.locked.source.model_dump() if one.locked is not None else None
+    return {
+        "name": one.name,
+        "where": one.where,
+        "path": str(one.root),
+        "state": one.state,
+        "source": source,
+        "marketplace": one.locked.marketplace if one.locked is not None else None,
+        "resolved": one.locked.resolved if one.locked is not None else "",
+        "digest": one.locked.digest if one.locked is not None else None,
+        "consented": list(one.consented),
+        "waiting": list(one.waiting),
+        "bundle": bundle_data(one.bundle, {**one.consented, **one.waiting}, missing_programs(one.bundle, environ))
+        if one.bundle is not None
+        else None,
+        "problems": [problem_data(p) for p in one.problems],
+    }
+
+
+def shown_source(one: Installed) -> str:
+    """Return where an installed bundle came from, on one line."""
+    if one.locked is None:
+        return short_path(str(one.root))
+    source = one.locked.source
+    market = f"{one.locked.marketplace}: " if one.locked.marketplace else ""
+    commit = f" at {one.locked.resolved[:12]}" if one.locked.resolved else ""
+    below = f" ({source.subfolder})" if source.subfolder else ""
+    return f"{market}{source.place}{below}{commit}"

@@ -29,7 +29,9 @@ def marketplace() -> None:
 @marketplace.command()
 @click.argument("source")
 @click.option("--ref", help="Branch, tag or full commit of a repository.")
-@click.option("--as", "dialect", type=click.Choice(("claude", "codex", "copilot")), help="Whose file counts; default: the first.")
+@click.option(
+    "--as", "dialect", type=click.Choice(("claude", "codex", "copilot")), help="Whose file counts; default: the first."
+)
 @json_option
 @click.pass_obj
 def add(state: Any, source: str, ref: str | None, dialect: Any, as_json: bool) -> None:
@@ -94,7 +96,9 @@ def list_(state: Any, name: str | None, as_json: bool) -> None:
     else:
         from skillkit_skill_packages import redacted
 
-        rows = [[one.name, str(len(one.file.plugins)), one.known.dialect, redacted(one.known.source.place)] for one in found]
+        rows = [
+            [one.name, str(len(one.file.plugins)), one.known.dialect, redacted(one.known.source.place)] for one in found
+        ]
         table(["marketplace", "bundles", "format", "source"], rows)
 
 
@@ -124,7 +128,14 @@ def search(state: Any, words: tuple[str, ...], as_json: bool) -> None:
 
 
 def _table(rows: list[tuple[Market, Any]]) -> None:
-    cells = [[escaped(f"{listing.name}@{one.name}"), escaped(listing.version or ""), escaped(listing.refused or listing.description)] for one, listing in rows]  # fmt: skip
+    cells = [
+        [
+            escaped(f"{listing.name}@{one.name}"),
+            escaped(listing.version or ""),
+            escaped(listing.refused or listing.description),
+        ]
+        for one, listing in rows
+    ]
     table(["bundle", "version", "about"], cells, styles=lambda i, cell: {"bold": True} if i == 0 else {})
 
 

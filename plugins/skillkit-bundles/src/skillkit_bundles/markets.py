@@ -16,13 +16,22 @@ from skillkit_core.settings.documents import write_whole
 
 from .books import Known, Origin, changing, read_state
 from .fetching import Fetched, fetch, listed, newest
-from .marketplace import FILES, Listing, Marketplace, parse_marketplace
+from .formats.marketplace import FILES, Listing, Marketplace, parse_marketplace
 from .model import Dialect
 
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["Market", "add_market", "fresh_listing", "listing_named", "market_named", "markets", "remove_market", "update_market"]
+__all__ = [
+    "Market",
+    "add_market",
+    "fresh_listing",
+    "listing_named",
+    "market_named",
+    "markets",
+    "remove_market",
+    "update_market",
+]
 
 _NAMED = re.compile(r"([A-Za-z0-9][\w.-]*)@([A-Za-z0-9][\w.-]*)\Z")
 
@@ -72,7 +81,11 @@ class Market:
 
     def dialect_of(self, listing: Listing) -> Dialect | None:
         """Return how the bundles of the marketplace are read; ``None``: as their own manifest says."""
-        return "claude" if self.known.dialect == "claude" and listing.source.get("kind") == "path" and not listing.strict else None
+        return (
+            "claude"
+            if self.known.dialect == "claude" and listing.source.get("kind") == "path" and not listing.strict
+            else None
+        )
 
 
 def _kept(host: Host, name: str) -> Path:
@@ -159,7 +172,9 @@ def update_market(host: Host, market: Market) -> tuple[Market, bool]:
     if read.name != market.name:
         raise PackageError("marketplace-renamed", f"it is called {read.name!r} now: add it anew", where=market.name)
     changed = json.dumps([one.entry for one in read.plugins]) != json.dumps([one.entry for one in market.file.plugins])
-    return _keep(host, read, Known(source=fetched.origin, dialect=dialect, file=file, resolved=fetched.resolved), data), changed
+    return _keep(
+        host, read, Known(source=fetched.origin, dialect=dialect, file=file, resolved=fetched.resolved), data
+    ), changed
 
 
 def remove_market(host: Host, name: str) -> None:
@@ -184,7 +199,9 @@ def fresh_listing(host: Host, market: str, name: str) -> tuple[Origin, Mapping[s
     """Return where a bundle comes from by what its marketplace holds now, and its entry; ``None``: it is listed no more."""
     known = read_state(host).marketplaces
     if market not in known:
-        raise UnknownName("marketplace", market, list(known), hint="add it again, or add the bundle from its own source")
+        raise UnknownName(
+            "marketplace", market, list(known), hint="add it again, or add the bundle from its own source"
+        )
     now, _ = update_market(host, market_named(host, market))
     found = next((one for one in now.file.plugins if one.name == name), None)
     return (now.origin(found), dict(found.entry)) if found is not None else None

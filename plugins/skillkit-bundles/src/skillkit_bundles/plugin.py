@@ -5,7 +5,6 @@ On a machine without bundles it registers its commands and its section, and noth
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -41,7 +40,9 @@ def register_commands(register: Callable[[Command], None]) -> None:
     register(Command("bundles", "skillkit_bundles.cli:bundles", "Add, show and update bundles of other hosts."))
     register(Command("marketplace", "skillkit_bundles.market_cli:marketplace", "Add marketplaces, search in them."))
     register(
-        Command("import", "skillkit_bundles.import_cli:import_", "Take over the settings of Claude Code, Codex, Copilot.")
+        Command(
+            "import", "skillkit_bundles.import_cli:import_", "Take over the settings of Claude Code, Codex, Copilot."
+        )
     )
 
 
@@ -68,7 +69,9 @@ def register_slash_commands(register: Callable[[Any], None], host: Host) -> None
     if _any(host):
         from skillkit_commands import SlashCommand, SlashCommandSet
 
-        register(SlashCommand("bundles", "List the bundles.", "skillkit_bundles.slash:list_bundles", while_running=True))
+        register(
+            SlashCommand("bundles", "List the bundles.", "skillkit_bundles.slash:list_bundles", while_running=True)
+        )
         register(SlashCommandSet("commands of bundles", "skillkit_bundles.slash:bundle_commands"))
 
 
@@ -117,6 +120,8 @@ def _described(folder: str) -> list[str]:
     place = Path(folder, _FOLDER)
     if not place.is_dir():
         return []
+    from .formats.reading import read_bundle
     from .report import summary
 
-    return [line for name in sorted(os.listdir(place)) if not name.startswith(".") for line in summary(place / name)]
+    found = [one for one in sorted(place.iterdir()) if not one.name.startswith(".")]
+    return [line for one in found for line in summary(one.name, read_bundle(one).bundle)]

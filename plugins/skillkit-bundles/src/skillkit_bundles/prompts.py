@@ -112,7 +112,9 @@ def read_command(data: bytes, name: str) -> Command:
     """Read the file of a command. Never raises: a front matter that cannot be read leaves the text."""
     front = read_front_matter(data)
     head = front.values or {}
-    body = front.body if not front.rejected else data.decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+    body = (
+        front.body if not front.rejected else data.decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+    )
     problems = [f"no effect here: {key}" for key in head if key not in _READ]
     problems += [f"cannot be read: {key}" for key in front.dropped]
     lines = (line.strip("# ").strip() for line in body.splitlines())
@@ -215,7 +217,7 @@ async def expand(
     allowed = tuple(fill(one, variables) for one in command.allowed)
     grants = allowed if trusted else ()
     text, lines = _filled(command, arguments, variables, by)
-    wanted = [path for path in dict.fromkeys(_FILE.findall(text))][:_MOST_FILES]
+    wanted = list(dict.fromkeys(_FILE.findall(text)))[:_MOST_FILES]
     from .errands import read_files, run_lines
 
     files = await read_files(agent, [path for one in wanted if (path := _inside(agent.cwd, one)) is not None])
@@ -231,9 +233,7 @@ def _mark(number: int) -> str:
     return f"\x00shell{number}\x00"
 
 
-def _filled(
-    command: Command, arguments: str, variables: Mapping[str, str], by: str
-) -> tuple[str, list[str]]:
+def _filled(command: Command, arguments: str, variables: Mapping[str, str], by: str) -> tuple[str, list[str]]:
     """Return the text with marks in place of its shell commands, and these; both with variables and arguments."""
     values: list[str] = []
     lines: list[str] = []

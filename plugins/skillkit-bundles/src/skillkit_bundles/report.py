@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from skillkit_core.cli.output import echo, escaped, fields, short_path, style
+from skillkit_core.cli.output import echo, escaped, fields, style
 
-from .installed import Installed
 from .model import Bundle, Hook, Problem
-from .reading import read_bundle
-from .running import consent_digest, missing_programs
+from .running import consent_digest
 
 __all__ = ["bundle_data", "counted", "digests_of", "hook_line", "print_bundle", "print_problems", "summary"]
 
@@ -39,12 +36,10 @@ def hook_line(hook: Hook) -> str:
     return f"{hook.written or hook.event}{matcher} ({hook.type}{guard}): {hook.shown}"
 
 
-def summary(root: Path) -> Iterator[str]:
+def summary(name: str, bundle: Bundle | None) -> Iterator[str]:
     """Yield lines for whoever is to trust a folder with a bundle: what it brings, and each thing that it would run."""
-    reading = read_bundle(root)
-    bundle = reading.bundle
     if bundle is None:
-        yield f"bundle {root.name}: does not load"
+        yield f"bundle {name}: does not load"
         return
     yield f"bundle {bundle.name}: {brings(bundle)}"
     for server in bundle.servers:
@@ -94,7 +89,11 @@ def print_bundle(
     ]
     name = style(escaped(bundle.name), bold=True) + (f" {escaped(bundle.version)}" if bundle.version else "")
     # nothing that a bundle says may look like a line of this screen
-    rows = [(n, [escaped(v) for v in _cut(told)] if isinstance(told, list) else escaped(str(told))) for n, told in said if told]
+    rows = [
+        (n, [escaped(v) for v in _cut(told)] if isinstance(told, list) else escaped(str(told)))
+        for n, told in said
+        if told
+    ]
     fields([("bundle", name), *rows])
 
 
@@ -150,35 +149,3 @@ def bundle_data(bundle: Bundle, digests: Mapping[str, Hook], missing: Mapping[st
 def problem_data(problem: Problem) -> dict[str, Any]:
     """Return a problem as JSON."""
     return {"code": problem.code, "where": problem.where, "what": problem.what, "fatal": problem.fatal}
-
-
-def installed_data(one: Installed, environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return an installed bundle as JSON."""
-    source = one.locked.source.model_dump() if one.locked is not None else None
-    return {
-        "name": one.name,
-        "where": one.where,
-        "path": str(one.root),
-        "state": one.state,
-        "source": source,
-        "marketplace": one.locked.marketplace if one.locked is not None else None,
-        "resolved": one.locked.resolved if one.locked is not None else "",
-        "digest": one.locked.digest if one.locked is not None else None,
-        "consented": list(one.consented),
-        "waiting": list(one.waiting),
-        "bundle": bundle_data(one.bundle, {**one.consented, **one.waiting}, missing_programs(one.bundle, environ))
-        if one.bundle is not None
-        else None,
-        "problems": [problem_data(p) for p in one.problems],
-    }
-
-
-def shown_source(one: Installed) -> str:
-    """Return where an installed bundle came from, on one line."""
-    if one.locked is None:
-        return short_path(str(one.root))
-    source = one.locked.source
-    market = f"{one.locked.marketplace}: " if one.locked.marketplace else ""
-    commit = f" at {one.locked.resolved[:12]}" if one.locked.resolved else ""
-    below = f" ({source.subfolder})" if source.subfolder else ""
-    return f"{market}{source.place}{below}{commit}"

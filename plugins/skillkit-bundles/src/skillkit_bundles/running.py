@@ -12,7 +12,7 @@ from pathlib import Path
 
 from skillkit_markdown import FileError, read_inside
 
-from .hook_files import named_files
+from .formats.hook_files import named_files
 from .model import Bundle, Hook
 
 __all__ = ["consent_digest", "missing_programs", "programs_of"]
@@ -22,8 +22,9 @@ _MOST_FILES = 500
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
 _BUILTIN = frozenset(
     (
-        "[", "[[", ":", "{", "(", "!", "true", "false", "echo", "printf", "test", "cd", "if", "for", "while", "case", "exit", "export",
-        "set", "source", ".", "eval", "exec", "read", "command", "trap", "wait", "return", "local", "unset", "umask", "ulimit", "type",
+        "[", "[[", ":", "{", "(", "!", "true", "false", "echo", "printf", "test", "cd", "if", "for", "while", "case", "exit",
+        "export", "set", "source", ".", "eval", "exec", "read", "command", "trap", "wait", "return", "local", "unset", "umask",
+        "ulimit", "type",
     )
 )  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*\Z")
@@ -81,8 +82,8 @@ def programs_of(bundle: Bundle) -> dict[str, str]:
         for name in named_files(hook.handler):
             _note(found, _interpreter(bundle.root / name, bundle.root), who)
     for server in bundle.servers:
-        if isinstance(command := server.config.get("command"), str):
-            _note(found, command, f"server {server.name}")
+        if isinstance(program := server.config.get("command"), str):
+            _note(found, program, f"server {server.name}")
     if (folder := bundle.programs) is not None:
         for path in sorted(folder.iterdir()):
             if path.is_file():

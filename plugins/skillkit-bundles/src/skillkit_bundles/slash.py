@@ -95,5 +95,3 @@ def _for_one_run(agent: AgentRunner, done: Expansion, settings: BundlesConfig | 
         offs.append(agent.events.on("before_agent_start", begin))
     if offs or done.grants:
         offs.append(agent.events.on("agent_end", over))
-
-

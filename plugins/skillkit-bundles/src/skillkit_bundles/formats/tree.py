@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from skillkit_markdown import FileError, read_inside
 
-from .model import Problem
+from ..model import Problem
 
-__all__ = ["Tree"]
+__all__ = ["SKILL", "Tree", "named_paths", "paths_of", "text_of"]
+
+SKILL = "SKILL.md"
 
 _MOST_BYTES = 2 << 20  # of a manifest or a Markdown file
 _MOST_FILES = 5000  # of one folder of commands or agents
@@ -100,9 +103,7 @@ class Tree:
                 left -= 1
                 yield ":".join((*parts, path.stem)), path
 
-    def _walk(
-        self, folder: Path, parts: tuple[str, ...], seen: set[str]
-    ) -> Iterator[tuple[tuple[str, ...], Path]]:
+    def _walk(self, folder: Path, parts: tuple[str, ...], seen: set[str]) -> Iterator[tuple[tuple[str, ...], Path]]:
         real = os.path.realpath(folder)
         if real in seen or len(parts) > _MOST_DEEP:
             return
@@ -130,3 +131,51 @@ class Tree:
             else:
                 found.append(path)
         return found
+
+
+# --- paths that a manifest names -----------------------------------------------------------------------------------------
+
+
+def paths_of(value: Any) -> list[str]:
+    """Return the paths of a field that is one or a list; what is inline is left out."""
+    every = value if isinstance(value, list) else [value]
+    return [one for one in every if isinstance(one, str)]
+
+
+def named_paths(tree: Tree, value: Any, *, dotted: bool = True) -> Iterator[tuple[str, Path]]:
+    """Yield each path that a manifest names, as written and absolute; one that must not be is a fatal problem.
+
+    Args:
+        dotted: paths must begin with ``./``.
+    """
+    for text in paths_of(value):
+        path = _inside(tree, text, dotted=dotted)
+        if path is None:
+            continue
+        if not path.exists():
+            tree.complain("path-missing", text, "there is no such file or folder in the bundle")
+        elif not tree.holds(path):
+            tree.complain("path-outside", text, "a link out of the bundle is not followed")
+        else:
+            yield text, path
+
+
+def _inside(tree: Tree, text: str, *, dotted: bool) -> Path | None:
+    """Return the path that a text names below the root; ``None`` with a fatal problem where it leaves it."""
+    plain = text.replace("\\", "/")
+    if "\0" in text or plain.startswith(("/", "~")) or re.match(r"[A-Za-z]:", plain):
+        tree.complain("path-form", text, "a path must begin with './' and stay in the bundle", fatal=True)
+        return None
+    if ".." in plain.split("/"):
+        tree.complain("path-outside", text, "the path leaves the bundle", fatal=True)
+        return None
+    if dotted and plain not in (".", "./") and not plain.startswith("./"):
+        tree.complain("path-form", text, "a path must begin with './'", fatal=True)
+        return None
+    return tree.root / plain
+
+
+def text_of(data: Mapping[str, Any], key: str) -> str | None:
+    """Return a text field, ``None`` where there is none."""
+    value = data.get(key)
+    return value if isinstance(value, str) else None

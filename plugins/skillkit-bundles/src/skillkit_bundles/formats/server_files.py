@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .manifest import named_paths
-from .model import Part, Server
-from .tree import Tree
+from ..model import Part, Server
+from .tree import Tree, named_paths
 
 __all__ = ["servers_in", "servers_of_file"]
 

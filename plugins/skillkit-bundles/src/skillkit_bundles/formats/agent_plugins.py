@@ -10,10 +10,8 @@ from urllib.parse import urlsplit
 
 from skillkit_skills import read
 
-from .components import SKILL, unique
-from .manifest import text_of
-from .model import Bundle, Component, Part, Server
-from .tree import Tree
+from ..model import Bundle, Component, Part, Server
+from .tree import SKILL, Tree, text_of
 
 __all__ = ["SCHEMA", "read_agent_plugin", "version_of"]
 
@@ -62,7 +60,9 @@ def read_agent_plugin(tree: Tree) -> Bundle | None:
     """Return the plugin in a folder; ``None``: it does not load, and the problems say why."""
     data = tree.json(MANIFEST, "manifest-json", fatal=True) if (tree.root / MANIFEST).exists() else None
     if not isinstance(data, dict):
-        tree.complain("manifest-shape", MANIFEST, "there must be a manifest, an object with $schema and name", fatal=True)
+        tree.complain(
+            "manifest-shape", MANIFEST, "there must be a manifest, an object with $schema and name", fatal=True
+        )
         return None
     version = version_of(data)
     if version is None or version.partition(".")[0] != "1":
@@ -83,7 +83,7 @@ def read_agent_plugin(tree: Tree) -> Bundle | None:
     parts = [Part(f"extension {key}", MANIFEST) for key in extensions] if isinstance(extensions, dict) else []
     return Bundle(
         name, tree.root, "agent-plugins", MANIFEST, text_of(data, "version"), text_of(data, "description") or "",
-        unique(tree, _skills(tree)), servers=tuple(_servers(tree, version)), parts=tuple(parts),
+        tuple(_skills(tree)), servers=tuple(_servers(tree, version)), parts=tuple(parts),
     )  # fmt: skip
 
 

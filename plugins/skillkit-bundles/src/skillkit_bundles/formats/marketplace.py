@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from skillkit_markdown import FileError, read_inside
 
+from ..model import Dialect, Problem
 from .manifest import NAME
-from .model import Dialect, Problem
 
 __all__ = ["FILES", "Listing", "Marketplace", "read_marketplace", "root_of"]
 
@@ -188,7 +188,8 @@ def _source(entry: Mapping[str, Any], base: str | None, dialect: Dialect) -> tup
         return {}, f"source-unknown: nobody here knows a source {kind!r}"
     if kind == "local":
         return _path(str(source.get("path") or ""), base, "copilot")
-    return known(source)
+    found: tuple[dict[str, Any], str] = known(source)
+    return found
 
 
 def _path(text: str, base: str | None, dialect: Dialect) -> tuple[dict[str, Any], str]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .components import SKILL, agents_in, commands_in, skill_in, skills_below, unique
+from ..model import Bundle, Component, Hook, Part, Server
+from .components import agents_in, commands_in, skill_in, skills_below, unique
 from .hook_files import CLAUDE_EVENTS, hooks_of, hooks_of_file
-from .manifest import NAME, named_paths, text_of
-from .model import Bundle, Component, Hook, Part, Server
+from .manifest import NAME
 from .server_files import servers_in
-from .tree import Tree
+from .tree import SKILL, Tree, named_paths, text_of
 
 __all__ = ["MANIFESTS", "read_copilot"]
 
@@ -65,7 +65,9 @@ def _agents(tree: Tree, prefix: str, data: Mapping[str, Any]) -> Iterator[Compon
         if folder.is_dir():
             yield from agents_in(tree, folder, prefix, ending=".agent.md")
         else:
-            yield Component(f"{prefix}{folder.name.removesuffix('.agent.md').removesuffix('.md')}", folder, tree.relative(folder))
+            yield Component(
+                f"{prefix}{folder.name.removesuffix('.agent.md').removesuffix('.md')}", folder, tree.relative(folder)
+            )
 
 
 def _commands(tree: Tree, prefix: str, data: Mapping[str, Any]) -> Iterator[Component]:

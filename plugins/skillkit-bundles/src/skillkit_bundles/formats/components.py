@@ -8,12 +8,10 @@ from pathlib import Path
 from skillkit_markdown import read_front_matter
 from skillkit_skills import read
 
-from .model import Component
-from .tree import Tree
+from ..model import Component
+from .tree import SKILL, Tree
 
-__all__ = ["SKILL", "agents_in", "commands_in", "front_name", "skill_in", "skills_below", "unique"]
-
-SKILL = "SKILL.md"
+__all__ = ["agents_in", "commands_in", "front_name", "skill_in", "skills_below", "unique"]
 
 
 def skill_in(tree: Tree, folder: Path, prefix: str) -> Component | None:

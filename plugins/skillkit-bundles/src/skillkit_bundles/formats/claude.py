@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from .components import SKILL, agent_of, agents_in, commands_in, skill_in, skills_below, unique
+from ..model import Bundle, Component, Hook, Part
+from .components import agent_of, agents_in, commands_in, skill_in, skills_below, unique
 from .hook_files import CLAUDE_EVENTS, hooks_of, hooks_of_file
-from .manifest import CLAUDE, FREE, NAME, check_fields, named_paths, paths_of, text_of
-from .model import Bundle, Component, Hook, Part
+from .manifest import CLAUDE, FREE, NAME, check_fields
 from .server_files import servers_in
-from .tree import Tree
+from .tree import SKILL, Tree, named_paths, paths_of, text_of
 
 __all__ = ["MANIFEST", "read_claude"]
 
@@ -94,7 +94,11 @@ def _with_entry(tree: Tree, manifest: Mapping[str, Any], entry: Mapping[str, Any
             tree.complain("conflicting-manifests", MANIFEST, text, fatal=both)
             return manifest
         return {**manifest, **given}
-    return {**given, **manifest, **{key: _both(given[key], manifest[key]) for key in COMPONENTS if key in given and key in manifest}}
+    return {
+        **given,
+        **manifest,
+        **{key: _both(given[key], manifest[key]) for key in COMPONENTS if key in given and key in manifest},
+    }
 
 
 def _both(one: Any, other: Any) -> Any:
@@ -172,7 +176,7 @@ def _agents(tree: Tree, prefix: str, data: Mapping[str, Any]) -> Iterator[Compon
         for _, path in named_paths(tree, value):
             found += agents_in(tree, path, prefix) if path.is_dir() else [agent_of(tree, path, prefix)]
     for one in found:
-        from .agents import ignored_fields
+        from ..agents import ignored_fields
 
         for key in ignored_fields(tree, one):
             text = f"{key!r} has no effect: the agent of a bundle cannot say it"

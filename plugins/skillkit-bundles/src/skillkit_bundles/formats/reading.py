@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..model import Bundle, Dialect, Reading
 from . import agent_plugins, claude, codex, copilot
-from .model import Bundle, Dialect, Reading
 from .tree import Tree
 
 __all__ = ["dialect_of", "read_bundle"]

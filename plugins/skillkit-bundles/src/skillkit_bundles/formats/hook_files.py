@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from .model import Dialect, Hook
+from ..model import Dialect, Hook
 from .tree import Tree
 
 __all__ = ["CLAUDE_EVENTS", "CODEX_EVENTS", "COPILOT_EVENTS", "hooks_of", "hooks_of_file", "named_files"]
@@ -122,9 +122,7 @@ def _check_matcher(tree: Tree, matcher: str, written: str, file: str) -> None:
         tree.complain("matcher-regex", file, text)
 
 
-def _handler(
-    tree: Tree, handler: Any, event: str, written: str, file: str, flat: bool
-) -> Mapping[str, Any] | None:
+def _handler(tree: Tree, handler: Any, event: str, written: str, file: str, flat: bool) -> Mapping[str, Any] | None:
     """Return a handler in Claude Code's form; ``None`` where it cannot be used, which is said."""
     if not isinstance(handler, dict):
         tree.complain("hooks-shape", file, f"{written}: a handler is no object")

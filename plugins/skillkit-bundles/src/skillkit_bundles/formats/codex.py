@@ -9,13 +9,13 @@ from typing import Any
 
 from skillkit_markdown import read_front_matter
 
+from ..model import Bundle, Component, Hook, Part
 from . import agent_plugins
-from .components import SKILL, commands_in, skill_in, unique
+from .components import commands_in, skill_in, unique
 from .hook_files import CODEX_EVENTS, hooks_of, hooks_of_file
-from .manifest import NAME, named_paths, text_of
-from .model import Bundle, Component, Hook, Part
+from .manifest import NAME
 from .server_files import servers_in
-from .tree import Tree
+from .tree import SKILL, Tree, named_paths, text_of
 
 __all__ = ["MANIFESTS", "read_codex"]
 
@@ -115,7 +115,11 @@ def _parts(tree: Tree, data: Mapping[str, Any], hooks: list[Hook]) -> Iterator[P
     named = data.get("apps")
     if isinstance(named, str) or tree.is_file(".app.json"):
         yield Part("apps", named if isinstance(named, str) else ".app.json")
-    for kind, places in (("lsp", (".lsp.json",)), ("monitors", ("monitors/monitors.json",)), ("workflows", ("workflows",))):
+    for kind, places in (
+        ("lsp", (".lsp.json",)),
+        ("monitors", ("monitors/monitors.json",)),
+        ("workflows", ("workflows",)),
+    ):
         for place in places:
             if (tree.root / place).exists():
                 yield Part(kind, place)
