@@ -155,6 +155,14 @@ async def test_a_server_of_a_bundle_is_started_with_its_variables_and_asked_abou
     await host.aclose()
 
 
+async def test_programs_of_a_bundle_are_on_the_path_and_hide_no_other(make_host, tmp_path):
+    programs = {"bin/acme-tool": "#!/bin/sh\necho from the bundle\n", "bin/ls": "#!/bin/sh\necho not this one\n"}
+    host = host_with(make_host, bundle(tmp_path / "acme", files=programs))
+    runtime = await host.find_runtime("bash")
+    assert (await runtime.execute("acme-tool")).stdout == "from the bundle\n"
+    assert "not this one" not in (await runtime.execute("ls")).stdout
+
+
 class Runner:
     """A plugin with the family of hooks that run, as the contract between the packages has it."""
 

@@ -22,7 +22,17 @@ from .prompts import bytes_of, fill, variables_of
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host
 
-__all__ = ["Agents", "BundleSource", "Loader", "Servers", "ShellHooks", "skill_sources", "typed", "variables"]
+__all__ = [
+    "Agents",
+    "BundleSource",
+    "Loader",
+    "Programs",
+    "Servers",
+    "ShellHooks",
+    "skill_sources",
+    "typed",
+    "variables",
+]
 
 _USER_CONFIG = re.compile(r"\$\{user_config\.([\w-]+)\}")
 
@@ -193,6 +203,20 @@ def _each(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, list):
         return [_each(one, change) for one in value]
     return {key: _each(one, change) for key, one in value.items()} if isinstance(value, dict) else value
+
+
+# --- programs -----------------------------------------------------------------------------------------------------------
+
+
+class Programs:
+    """The folders of programs of bundles, for the plugin ``bash``."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def __call__(self) -> Sequence[str]:
+        """Return the folders."""
+        return [str(bundle.programs) for _, bundle in counting(self._host) if bundle.programs is not None]
 
 
 # --- hooks --------------------------------------------------------------------------------------------------------------

@@ -97,6 +97,13 @@ def register_shell_hooks(register: Callable[[Factory], None], host: Host) -> Non
 
 
 @hookimpl(optionalhook=True)
+def register_shell_paths(register: Callable[[Factory], None], host: Host) -> None:
+    """Put the programs of bundles on the path of commands, where the plugin ``bash`` is there."""
+    if _any(host):
+        register(Factory("bundles", "skillkit_bundles.bringing:Programs"))
+
+
+@hookimpl(optionalhook=True)
 def register_permission_rules(register: Callable[[Factory], None], host: Host) -> None:
     """Let what a command allows run without a question while its turn lasts, where the plugin ``permissions`` is there."""
     if _any(host):
