@@ -22,4 +22,6 @@ def test_every_field_source_handler_and_event_has_a_row():
 def test_what_has_no_effect_says_what_is_reported():
     for rows in MATRIX.values():
         for row in rows:
-            assert row.works or any(word in row.here for word in ("no effect", "not ", "never", "refused", "nothing")), row
+            assert row.works or any(
+                word in row.here for word in ("no effect", "not ", "never", "refused", "nothing")
+            ), row

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import yaml
 from pydantic import ValidationError
@@ -28,6 +28,7 @@ __all__ = ["HOSTS", "Plan", "Row", "plan_for"]
 
 HOSTS = ("claude", "codex", "copilot")
 Outcome = Literal["taken", "read", "left"]
+_Taker: TypeAlias = Callable[["Host", "Plan", Path, str, Any], None]
 _MOST_BYTES = 4 << 20
 _MODES = {"plan": "read-only", "acceptEdits": "accept-edits", "default": "ask", "dontAsk": "ask"}
 
@@ -123,7 +124,8 @@ def _claude(host: Host, plan: Plan, home: Path, project: bool) -> None:
     folder = host.cwd / ".claude" if project else Path(host.environ.get("CLAUDE_CONFIG_DIR") or home / ".claude")
     for path in [folder / "settings.json", *([folder / "settings.local.json"] if project else [])]:
         for key, value in _json(path).items():
-            _CLAUDE.get(key, _unknown)(host, plan, path, key, value)
+            take: _Taker = _CLAUDE.get(key, _unknown)
+            take(host, plan, path, key, value)
     state = home / ".claude.json"
     found = _json(state)
     if project:
@@ -255,7 +257,7 @@ _REASONS = {
     "outputStyle": "there are no output styles here",
     "sandbox": "see the section sandbox of skillkit-sandbox",
 }
-_CLAUDE: Mapping[str, Callable[[Any, Plan, Path, str, Any], None]] = {
+_CLAUDE: Mapping[str, _Taker] = {
     "permissions": _permissions,
     "hooks": _hooks,
     "enabledPlugins": _plugins,
