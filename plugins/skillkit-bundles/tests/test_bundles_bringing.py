@@ -188,6 +188,9 @@ async def test_only_hooks_that_were_consented_to_are_handed_over(make_host, run,
     assert said["digest"] == waiting[0] and said["origin"] == "bundle:acme" and said["dialect"] == "claude"
     assert said["hooks"] == {"PreToolUse": [{"matcher": "", "hooks": [{"type": "command", "command": "true"}]}]}
     assert said["plugin"]["name"] == "acme" and Path(said["plugin"]["root"]).is_dir()
+    assert any("1 of the hooks of the bundle acme" in str(problem) for problem in host.problems), (
+        "doctor tells what waits"
+    )
 
 
 def test_a_host_without_bundles_registers_nothing(make_host):

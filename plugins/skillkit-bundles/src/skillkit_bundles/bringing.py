@@ -244,12 +244,14 @@ class ShellHooks:
             "bin": [str(programs)] if programs is not None else [],
         }
         for digest, hook in one.consented.items():
+            # Copilot's matchers mean whole names
+            matcher = f"^(?:{hook.matcher})$" if hook.dialect == "copilot" and hook.matcher else hook.matcher
             yield {
                 "origin": f"bundle:{bundle.name}",
                 "file": str(bundle.root / hook.file),
                 "digest": digest,
                 "dialect": hook.dialect if hook.dialect != "agent-plugins" else "claude",
                 "wire": "camel" if hook.written[:1].islower() else "claude",
-                "hooks": {hook.event: [{"matcher": hook.matcher, "hooks": [dict(hook.handler)]}]},
+                "hooks": {hook.event: [{"matcher": matcher, "hooks": [dict(hook.handler)]}]},
                 "plugin": plugin,
             }

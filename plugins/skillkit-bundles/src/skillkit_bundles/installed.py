@@ -77,8 +77,20 @@ def bundles_of(host: Host) -> tuple[Installed, ...]:
     kept = host.state("bundles").get("installed")
     if kept is None or kept[0] != key:
         kept = host.state("bundles")["installed"] = (key, tuple(_all(host)))
+        for one in kept[1]:
+            _note(host, one)
     found: tuple[Installed, ...] = kept[1]
     return found
+
+
+def _note(host: Host, one: Installed) -> None:
+    """Tell ``skillkit plugins doctor`` of a bundle that does not load, and of hooks that wait for a person."""
+    if one.bundle is None and one.enabled:
+        why = "; ".join(str(problem) for problem in one.problems if problem.fatal)
+        host.note("bundles", f"the bundle {one.name} does not load: {why}", stage="bundles")
+    elif one.counts and one.waiting:
+        text = f"{len(one.waiting)} of the hooks of the bundle {one.name} do not run before somebody consents to them"
+        host.note("bundles", text, stage="bundles", remedy=f"skillkit bundles consent {one.name}")
 
 
 def counting(host: Host) -> list[tuple[Installed, Bundle]]:

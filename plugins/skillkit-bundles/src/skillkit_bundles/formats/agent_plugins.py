@@ -135,6 +135,8 @@ def _servers(tree: Tree, version: str) -> Iterator[Server]:
         if (why := _wrong(tree, config)) is not None:
             tree.complain("mcp-server", "mcp.json", f"the server {name!r} is skipped: {why}")
         else:
+            for key in sorted(set(config) - _SERVER_KEYS[config["type"]]):
+                tree.complain("unknown-field", "mcp.json", f"the field {key!r} of the server {name!r} has no effect")
             yield Server(str(name), config, "mcp.json")
 
 
@@ -143,8 +145,6 @@ def _wrong(tree: Tree, config: Any) -> str | None:
     kind = config.get("type") if isinstance(config, dict) else None
     if kind not in _TRANSPORTS:
         return "'type' must be stdio, streamable-http or sse"
-    if unknown := sorted(set(config) - _SERVER_KEYS[kind]):
-        return f"unknown: {', '.join(unknown)}"
     target = config.get(_TRANSPORTS[kind])
     if not isinstance(target, str) or not target.strip():
         return f"{kind} needs {_TRANSPORTS[kind]}"
@@ -176,7 +176,7 @@ def _folder(tree: Tree, text: str) -> bool:
     for variable in ("${PLUGIN_ROOT}", "${PLUGIN_DATA}"):
         if text == variable or text.startswith(f"{variable}/"):
             return ".." not in text.split("/")
-    return (text == "." or text.startswith("./")) and _below(tree, text)
+    return not text.startswith(("/", "~", "$")) and _below(tree, text)
 
 
 def _below(tree: Tree, text: str) -> bool:

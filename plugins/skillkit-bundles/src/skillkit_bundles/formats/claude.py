@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ def read_claude(tree: Tree, hint: str, entry: Mapping[str, Any] | None) -> Bundl
     hooks = _hooks(tree, data)
     servers, packages = servers_in(tree, ".mcp.json", data.get("mcpServers"), MANIFEST)
     _misplaced(tree)
+    _channels(tree, data, {one.name for one in servers})
     if any(problem.fatal for problem in tree.problems):
         return None
     options = data.get("userConfig")
@@ -260,6 +261,13 @@ def _dependencies(data: Mapping[str, Any]) -> Iterator[str]:
         name = one.get("name") if isinstance(one, dict) else one
         if isinstance(name, str):
             yield name
+
+
+def _channels(tree: Tree, data: Mapping[str, Any], servers: Collection[str]) -> None:
+    for one in data.get("channels") or ():
+        name = one.get("server") if isinstance(one, dict) else one
+        if name not in servers:
+            tree.complain("channel-server", MANIFEST, f"a channel names {name!r}, which is no server of the plugin")
 
 
 def _misplaced(tree: Tree) -> None:
