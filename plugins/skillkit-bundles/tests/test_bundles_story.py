@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import http.server
 import io
 import json
+import shutil
 import tarfile
 import threading
 import zipfile
@@ -210,6 +212,46 @@ def test_questions_of_a_bundle_are_answered_and_secrets_are_not_kept(run, skillk
     run("bundles", "set", "q", "port=0", code=2)
     assert "CLAUDE_PLUGIN_OPTION_TOKEN" in run("bundles", "set", "q", "token=s3cret", code=2).text
     assert all("s3cret" not in path.read_text() for path in skillkit_home.data_dir.rglob("*.json"))
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="there is no program npm")
+def test_a_package_of_npm_is_unpacked_and_none_of_its_scripts_runs(run, skillkit_home, tmp_path):
+    marker = tmp_path / "marker"
+    scripts = dict.fromkeys(("preinstall", "install", "postinstall", "prepare", "prepack"), f"touch {marker}")
+    files = {
+        "package.json": json.dumps({"name": "acme", "version": "1.2.0", "scripts": scripts}),
+        ".claude-plugin/plugin.json": json.dumps({"name": "acme"}),
+        "skills/a/SKILL.md": skill("a"),
+    }
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, text in files.items():
+            info = tarfile.TarInfo(f"package/{name}")
+            info.size = len(text.encode())
+            archive.addfile(info, io.BytesIO(text.encode()))
+    integrity = f"sha512-{base64.b64encode(hashlib.sha512(packed.getvalue()).digest()).decode()}"
+
+    class Registry(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            tarball = f"http://127.0.0.1:{self.server.server_port}/acme/-/acme-1.2.0.tgz"
+            version = {"name": "acme", "version": "1.2.0", "dist": {"tarball": tarball, "integrity": integrity}}
+            about = {"name": "acme", "dist-tags": {"latest": "1.2.0"}, "versions": {"1.2.0": version}}
+            body = packed.getvalue() if self.path.endswith(".tgz") else json.dumps(about).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Registry) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        (skillkit_home.path / ".npmrc").write_text(f"registry=http://127.0.0.1:{server.server_port}/\n")
+        added = run("bundles", "add", "npm:acme", "--yes", "--json").json
+        server.shutdown()
+    assert (added["name"], added["resolved"]) == ("acme", "1.2.0") and not marker.exists()
+    assert (skillkit_home.config_dir / "bundles/acme/skills/a/SKILL.md").is_file()
 
 
 HOSTILE = {

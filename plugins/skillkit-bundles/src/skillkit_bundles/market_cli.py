@@ -38,6 +38,7 @@ def add(state: Any, source: str, ref: str | None, dialect: Any, as_json: bool) -
     """Add the marketplace in a folder, a repository, or owner/name of GitHub."""
     from .fetching import named
     from .markets import add_market
+    from .report import counted
 
     host: Host = state.host
     one = add_market(host, named(source, host.cwd, ref=ref), dialect)
@@ -45,7 +46,8 @@ def add(state: Any, source: str, ref: str | None, dialect: Any, as_json: bool) -
         print_json(_data(one))
         return
     usable = sum(not listing.refused for listing in one.file.plugins)
-    echo(f"{style('✓', fg='green')} {escaped(one.name)}: {len(one.file.plugins)} bundles, {usable} can be installed.")
+    number = counted(len(one.file.plugins), "bundle")
+    echo(f"{style('✓', fg='green')} {escaped(one.name)}: {number}, {usable} can be installed.")
     _problems(one)
     echo(as_typed(f"Search in it: skillkit marketplace search WORD. Add one: skillkit bundles add NAME@{one.name}"))
 
