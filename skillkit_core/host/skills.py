@@ -71,7 +71,7 @@ def load_skills(host: Host, registry: SkillRegistry) -> None:
             name = skill.name
             if name in taken and skill.path is not None:
                 name = f"{source.name}:{skill.path.name}/{name}"
-            elif name in registry or (":" in name):
+            elif name in registry or (":" in name and name.partition(":")[0] != source.name.rpartition(":")[2]):
                 name = f"{source.name}:{skill.name}"
             taken.add(skill.name)
             registry.register(name, skill, source.name)

@@ -37,6 +37,11 @@ def test_the_page_of_public_names_is_what_the_code_says():
     assert public.PAGE.read_text(encoding="utf-8") == public.page(), "run 'python docs/generate_public.py'"
 
 
+def test_the_matrix_of_bundles_is_what_the_package_says():
+    bundles = script("generate_bundles")
+    assert bundles.PAGE.read_text(encoding="utf-8") == bundles.page(), "run 'python docs/generate_bundles.py'"
+
+
 def test_the_page_of_contracts_is_what_the_code_says_and_leaves_no_field_without_words():
     contracts = script("generate_contracts")
     text = contracts.PAGE.read_text(encoding="utf-8")

@@ -5,11 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from skillkit_core import hookimpl
+from skillkit_core import hookimpl, hookspec
 from skillkit_core.descriptors import ConfigSection, Factory
 
 if TYPE_CHECKING:
     from skillkit_core import Host, Tool, ToolContext, ToolOutput
+
+
+class Hooks:
+    """The hook of the family."""
+
+    @hookspec
+    def register_shell_paths(self, register: Callable[[Factory], None], host: Host, config: Any) -> None:
+        """Offer folders of programs for commands: ``register(Factory(name, create))``.
+
+        ``create(host)`` makes a function ``() -> folders``; they stand at the end of ``PATH``, and hide no other program.
+        """
+
+
+@hookimpl
+def register_hookspecs(add: Callable[..., Any]) -> None:
+    """Define ``register_shell_paths`` and its registry."""
+    add(Hooks, kinds={"shell_paths": Factory})
 
 
 @hookimpl

@@ -104,7 +104,7 @@ class BashRuntime(SkillRuntime):
         if signal is not None and signal.aborted:
             return ExecutionResult(exit_code=None, aborted=True)
         if env is None:
-            env = clean_environment(self._env_allow, path=self._path)
+            env = self._environment()
         secrets = self._secrets(env)
         stdout, stderr = (
             Capture(max_output, heard, partial(self._spill, name), Mask(secrets) if secrets else None)
@@ -136,6 +136,15 @@ class BashRuntime(SkillRuntime):
             duration=time.monotonic() - began,
             needs_terminal=how == "terminal" or (failed and _misses_terminal(err if err.strip() else out)),
         )
+
+    def _environment(self) -> dict[str, str]:
+        """Return what commands see, with the programs of other plugins at the end of ``PATH``."""
+        env = clean_environment(self._env_allow, path=self._path)
+        if self._host is not None and "shell_paths" in self._host.kinds:
+            known = self._host.registry("shell_paths")
+            if folders := [str(folder) for name in known.list() for folder in known.get(name)()]:
+                env["PATH"] = os.pathsep.join([env["PATH"], *folders])
+        return env
 
     def _spill(self, name: str) -> SpillFile | None:
         """Open a file for the whole of an output."""

@@ -7,11 +7,30 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from skillkit_core import hookimpl
+from skillkit_core import hookimpl, hookspec
 from skillkit_core.descriptors import Command, ConfigSection, Factory
 
 if TYPE_CHECKING:
     from skillkit_core import BeforeAgentStartEvent, HandlerContext, Host, ToolCallEvent, ToolCallEventResult, ToolSet
+
+
+class Hooks:
+    """The hook of the family."""
+
+    @hookspec
+    def register_mcp_servers(self, register: Callable[[Factory], None], host: Host, config: Any) -> None:
+        """Offer servers that no configuration names: ``register(Factory(name, create))``.
+
+        ``create(host)`` makes a function ``() -> {name: {...}}`` with ``config`` (the server in the shape of ``mcpServers``),
+        ``origin`` and ``path`` (for people), and perhaps ``short``, the name wished for in the names of its tools. What would let
+        tools run without a question is refused. A server of the configuration hides one of the same name.
+        """
+
+
+@hookimpl
+def register_hookspecs(add: Callable[..., Any]) -> None:
+    """Define ``register_mcp_servers`` and its registry."""
+    add(Hooks, kinds={"mcp_servers": Factory})
 
 
 @hookimpl

@@ -42,7 +42,7 @@ class Configured:
     Attributes:
         name: its name.
         short: the name in the names of its tools.
-        origin: ``config``, ``user`` or ``project``.
+        origin: ``config``, ``user``, ``project``, or what the plugin that brings it says.
         path: the file.
         config: what is said of it; ``None``: it cannot be used.
         problems: what is wrong, a line each.
@@ -112,11 +112,27 @@ def configured_servers(host: Host) -> list[Configured]:
         for name, (said, problems) in read_file(path, project=origin == "project").items():
             if name not in found:
                 found[name] = origin, str(path), said, problems
-    short = server_names(found)
+    wishes = {name: name for name in found}
+    for source in brought_by(host):
+        for name, brought in source().items():
+            if name not in found:
+                origin = str(brought["origin"])
+                found[name] = origin, str(brought["path"]), *parse_server(dict(brought["config"]), given_by=origin)
+                wish = str(brought.get("short") or name)
+                wishes[name] = wish if wish not in wishes.values() else name
+    short = server_names(wishes.values())
     return [
-        Configured(name, short[name], origin, place, said, tuple(problems))
+        Configured(name, short[wishes[name]], origin, place, said, tuple(problems))
         for name, (origin, place, said, problems) in sorted(found.items())
     ]
+
+
+def brought_by(host: Host) -> list[Callable[[], Mapping[str, Mapping[str, Any]]]]:
+    """Return what other plugins register as sources of servers."""
+    if "mcp_servers" not in host.kinds:  # a host with this module alone has no registry
+        return []
+    known = host.registry("mcp_servers")
+    return [known.get(name) for name in known.list()]
 
 
 def given_servers(servers: Mapping[str, Mapping[str, Any]]) -> list[Configured]:

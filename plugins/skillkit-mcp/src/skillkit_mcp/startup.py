@@ -30,7 +30,9 @@ def any_server(host: Host) -> bool:
         return False
     if host.config.raw("mcp.servers") or (host.config_dir / "mcp.json").exists():
         return True
-    return (host.cwd / ".mcp.json").exists() and host.trusts(".mcp.json")
+    if (host.cwd / ".mcp.json").exists() and host.trusts(".mcp.json"):
+        return True
+    return "mcp_servers" in host.kinds and bool(host.registry("mcp_servers").list())
 
 
 class PermissionRules:

@@ -59,18 +59,22 @@ Files = Mapping[str, File]
 """Files by relative path, with forward slashes."""
 
 
-def take(entries: Iterable[Entry], where: str) -> dict[str, File]:
+def take(
+    entries: Iterable[Entry], where: str, *, most_files: int = MAX_FILES, most_bytes: int = MAX_BYTES
+) -> dict[str, File]:
     """Read the files among ``entries``; what macOS adds to archives is left out.
 
     Args:
         where: the source, for errors.
+        most_files: how many there may be.
+        most_bytes: how large all of them may be together.
 
     Raises:
         PackageError: an entry breaks a rule of ARC-1, or there is too much.
     """
     files: dict[str, File] = {}
     seen: dict[str, str] = {}
-    room = MAX_BYTES
+    room = most_bytes
     for entry in entries:
         parts = _parts(entry.path, where)
         _no_collision(parts, entry, seen, where)
@@ -82,12 +86,12 @@ def take(entries: Iterable[Entry], where: str) -> dict[str, File]:
             raise PackageError("archive-special-file", f"{entry.path!r} is a device or a pipe", where=where)
         if entry.kind == "folder" or "__MACOSX" in parts or parts[-1] == ".DS_Store":
             continue
-        if len(files) == MAX_FILES:
-            raise _too_much("archive-too-many-files", f"there are more than {MAX_FILES:,} files", where)
+        if len(files) == most_files:
+            raise _too_much("archive-too-many-files", f"there are more than {most_files:,} files", where)
         data = b"" if entry.size > room else entry.read(room + 1)
         room -= max(len(data), entry.size)
         if room < 0:
-            raise _too_much("archive-too-large", f"the files have more than {MAX_BYTES // 2**20} MiB", where)
+            raise _too_much("archive-too-large", f"the files have more than {most_bytes // 2**20} MiB", where)
         files["/".join(parts)] = File(data, entry.executable)
     return files
 

@@ -19,7 +19,7 @@ from .code_scan import code_findings
 from .contents import File, Files
 from .text_scan import REASONS, findings
 
-__all__ = ["FINDINGS", "scan_skill"]
+__all__ = ["FINDINGS", "scan_files", "scan_skill"]
 
 MAX_SCANNED = 4 * 2**20
 _SCRIPTS = frozenset(
@@ -103,6 +103,17 @@ def scan_skill(skill: Skill, files: Files | None = None) -> list[SkillProblem]:
     if place is None:
         return [*found, *_patterns(skill, None)]
     return [*(_placed(one, place) for one in found), *_patterns(skill, str(place / name))]
+
+
+def scan_files(files: Files) -> list[SkillProblem]:
+    """A warning for each rule that files break, once a file, with its line where that can be known.
+
+    Args:
+        files: files of any package, by relative path; what is code in Markdown is looked at as code.
+    """
+    said = [one for path, file in sorted(files.items()) for one in _of_file(path, file)]
+    once = {(one.code, one.path): one for one in reversed(said)}
+    return [one for one in said if once.get((one.code, one.path)) is one]
 
 
 def _placed(one: SkillProblem, folder: Path) -> SkillProblem:

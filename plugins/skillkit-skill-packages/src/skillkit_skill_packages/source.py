@@ -16,12 +16,14 @@ from skillkit_core.settings.documents import open_regular
 from .contents import Entry, File, PackageError, near_skills, take
 from .git import USER, Tell, redacted, user_kept
 
-__all__ = ["Fetched", "Source", "fetch", "named"]
+__all__ = ["Fetched", "Source", "fetch", "folder_entries", "named"]
 
 _URL = re.compile(r"(?:git\+)?([a-z][a-z0-9+.-]*)://", re.I)
 _SCP = re.compile(r"[\w.-]+@[\w.-]+:(?!/?-)\S+")  # git@host:owner/repository
 _MOST_WALKED = 50_000  # files: a home folder has more, a repository hardly
 _SCHEMES = ("https", "http", "ssh", "git", "file")
+_SHORT = re.compile(r"([A-Za-z0-9][\w-]*/[A-Za-z0-9_][\w.-]*?)(?:\.git)?(?:@([^#\s]+))?(?:#([^\s]+))?\Z")
+_GITHUB = "https://github.com/"
 _REF = re.compile(r"(?!-|.*\.\.)[\w./+#=@-]+")
 
 
@@ -57,11 +59,14 @@ class Source:
 
 
 def named(text: str, cwd: Path, *, ref: str | None = None, subfolder: str = "") -> Source:
-    """The source that a person named.
+    """The source that a person named: an address, a path, or a repository of GitHub, ``owner/name[@ref][#folder]``.
 
     Raises:
         UsageError: it is none, or an address or a name that git could take for something else.
     """
+    short = _SHORT.fullmatch(text)
+    if short and not os.path.lexists(cwd / text):
+        text, ref, subfolder = f"{_GITHUB}{short[1]}.git", ref or short[2], subfolder or short[3] or ""
     if ref is not None and not _REF.fullmatch(ref):
         raise UsageError(f"{ref!r} is no branch, tag or commit")
     folder = subfolder.strip("/")
@@ -125,7 +130,7 @@ def fetch(source: Source, environ: Mapping[str, str], tell: Tell | None = None) 
         root = Path(source.place, source.subfolder)
         if not root.resolve().is_relative_to(source.place) or not root.is_dir():
             raise PackageError("source-missing", "there is no such folder", where=str(root))
-        return Fetched(source, take(_wanted(_walk(root), source), str(root)))
+        return Fetched(source, take(_wanted(folder_entries(root), source), str(root)))
     from .archives import read_archive, wheel_folders
 
     files, resolved = read_archive(Path(source.place)), ""
@@ -147,8 +152,8 @@ def _wanted(entries: list[Entry], source: Source) -> list[Entry]:
     raise PackageError("no-skill", "there is no folder with a SKILL.md", where=source.shown, hint=hint)
 
 
-def _walk(root: Path) -> list[Entry]:
-    """Every file below a folder, but what git and Python keep beside; links are not followed."""
+def folder_entries(root: Path) -> list[Entry]:
+    """Every file below a folder, but what git and Python keep beside; a link reads as what it leads to, and is not followed."""
     found = []
     for folder, names, files in os.walk(root, onerror=_raise):
         names[:] = sorted(name for name in names if name not in (".git", "__pycache__"))
@@ -170,6 +175,8 @@ def _file(root: Path, path: Path) -> Entry:
     kind = "link" if stat.S_ISLNK(about.st_mode) else "file" if stat.S_ISREG(about.st_mode) else "special"
 
     def read(most: int) -> bytes:
+        if kind == "link":
+            return os.fsencode(path.readlink())[:most]
         with open_regular(path) as file:
             return file.read(most)
 

@@ -29,7 +29,11 @@ if TYPE_CHECKING:
     from .index import Found as Found, SkillIndex as SkillIndex, index_of as index_of
     from .listed import Listed as Listed, Verdict as Verdict, explain as explain, listing as listing
     from .loader import KEPT as KEPT, SkillFolderLoader as SkillFolderLoader
-    from .preapproval import pre_approved as pre_approved
+    from .preapproval import (
+        disallowed as disallowed,
+        in_our_words as in_our_words,
+        pre_approved as pre_approved,
+    )
     from .scanner import FILE as FILE, scan as scan, skill_file as skill_file
     from .skill_hooks import hook_lines as hook_lines
     from .skill_md.line_numbers import located as located
@@ -56,12 +60,14 @@ _WHERE = {
     "answers": "eligibility",
     "closed": "gates",
     "commands_in": "activation",
+    "disallowed": "preapproval",
     "dynamic_policy": "activation",
     "explain": "listed",
     "filters": "gates",
     "gate": "gates",
     "gated": "gates",
     "hook_lines": "skill_hooks",
+    "in_our_words": "preapproval",
     "index_of": "index",
     "listing": "listed",
     "located": "skill_md.line_numbers",
@@ -103,12 +109,14 @@ __all__ = [
     "answers",
     "closed",
     "commands_in",
+    "disallowed",
     "dynamic_policy",
     "explain",
     "filters",
     "gate",
     "gated",
     "hook_lines",
+    "in_our_words",
     "index_of",
     "listing",
     "located",

@@ -7,7 +7,7 @@ The folders, the first of two files of one name wins: ``.skillkit/agents`` and `
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -83,7 +83,19 @@ def usable(host: Host) -> dict[str, AgentFile]:
 
 
 def _all(host: Host) -> Iterator[AgentFile]:
-    return collect(AgentFile, folders_of(host, "agents"), _read)
+    yield from collect(AgentFile, folders_of(host, "agents"), _read)
+    if "agent_sources" in host.kinds:  # a host with this module alone has no registry
+        sources = host.registry("agent_sources")
+        for name in sources.list():
+            yield from map(_brought, sources.get(name)())
+
+
+def _brought(said: Mapping[str, Any]) -> AgentFile:
+    """Return an agent that another plugin brings."""
+    tools, left_out = _whole(said.get("tools"))
+    problems = (*said.get("problems", ()), *([left_out] if left_out else ()))
+    denied = tuple(one.partition("(")[0] for one in said.get("denied") or ())
+    return AgentFile(**{**said, "tools": tools, "denied": denied, "problems": problems})
 
 
 def _read(file: MarkdownFile) -> AgentFile:
@@ -118,12 +130,8 @@ def _made(name: str, file: MarkdownFile, head: dict[str, Any]) -> AgentFile:
     if "sandbox" in head and not (isinstance(sandbox, str) and sandbox):
         raise ValueError("sandbox must be the name of a sandbox policy")
     listed, denied = _names(head, "tools"), _names(head, "disallowedTools")
-    kept = None if listed is None else tuple(one for one in listed if "(" not in one)
-    if kept is not None and len(kept) < len(listed or ()):
-        left_out = ", ".join(one for one in listed or () if "(" in one)
-        problems.append(
-            f"left out, because a tool counts as a whole here: {left_out} (a rule of permissions can say it)"
-        )
+    kept, left_out = _whole(listed)
+    problems += [left_out] if left_out else []
     return AgentFile(
         name=name,
         path=file.path,
@@ -141,6 +149,15 @@ def _made(name: str, file: MarkdownFile, head: dict[str, Any]) -> AgentFile:
         skills=_names(head, "skills") or (),
         problems=tuple(problems),
     )
+
+
+def _whole(listed: Sequence[str] | None) -> tuple[tuple[str, ...] | None, str]:
+    """Return the names that mean whole tools, and what is said of the others."""
+    if listed is None:
+        return None, ""
+    parts = [one for one in listed if "(" in one]
+    text = f"left out, because a tool counts as a whole here: {', '.join(parts)} (a rule of permissions can say it)"
+    return tuple(one for one in listed if "(" not in one), text if parts else ""
 
 
 def _names(head: dict[str, Any], key: str) -> tuple[str, ...] | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from skillkit_core import hookimpl
+from skillkit_core import hookimpl, hookspec
 from skillkit_core.descriptors import Command, ConfigSection, Factory
 
 from .state import CREWS, POLICIES, SANDBOXES
@@ -17,6 +17,25 @@ if TYPE_CHECKING:
     from skillkit_core.tools import Tool, ToolSet
 
 _DAY = 86_400.0  # seconds
+
+
+class Hooks:
+    """The hook of the family."""
+
+    @hookspec
+    def register_agent_sources(self, register: Callable[[Factory], None], host: Host, config: Any) -> None:
+        """Offer agents that lie in no folder of agents: ``register(Factory(name, create))``.
+
+        ``create(host)`` makes a function ``() -> [{...}, ...]``, each a mapping with the fields of an
+        :class:`~skillkit_subagents.AgentFile`: ``name``, ``path``, ``origin``, ``description``, ``prompt``, ``tools``,
+        ``denied``, ``model``, ``turns``, ``background``, ``skills``, ``problems``. A name may hold colons.
+        """
+
+
+@hookimpl
+def register_hookspecs(add: Callable[..., Any]) -> None:
+    """Define ``register_agent_sources`` and its registry."""
+    add(Hooks, kinds={"agent_sources": Factory})
 
 
 @hookimpl

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -136,7 +137,9 @@ async def _made(agent: AgentRunner, request: _Request, settings: Settings, below
         skills=tuple(known),
     )
     session = below[0] if below else "new" if kept else None
-    runner = AgentRunner(config, host=agent.host, session=session, name=request.name)
+    runner = AgentRunner(
+        config, host=agent.host, session=session, name=re.sub(r"[^A-Za-z0-9_-]", "-", request.name)[:64]
+    )
     _restrict(runner, agent, request)
     identity = runner.events.agent_path[-1]
     if agent.ui is not None:

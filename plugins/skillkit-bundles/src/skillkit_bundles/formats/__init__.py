@@ -1,0 +1,1 @@
+"""The formats of bundles and marketplaces: what each host reads in a folder."""
