@@ -41,6 +41,9 @@ ssl.create_default_context = functools.cache(ssl.create_default_context)
 # What authors' tools copy, with tests of its own: a test makes each, and runs those.
 collect_ignore_glob = ["plugins/*/src/*/templates/*"]
 
+# Its skills would take the requests of every other test, so that it is not in the development environment and is tested alone.
+collect_ignore = [] if find_spec("skillkit_simple_skills") else ["plugins/skillkit-simple-skills/tests"]
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure():

@@ -9,29 +9,29 @@ KINDS = ["provider", "tool", "guard", "runtime", "compactor", "store", "skills",
 
 def test_a_new_plugin_is_green_in_a_project_of_uv_and_runs_once_it_is_installed(outside, venv, release):
     environment = venv("skillkit-default")
-    environment.run("skillkit", "plugins", "new", "weather", "--kind", "tool").ok()
-    project = outside.work / "skillkit-weather"
+    environment.run("skillkit", "plugins", "new", "station", "--kind", "tool").ok()
+    project = outside.work / "skillkit-station"
 
     outside.run("uv", "sync", "--quiet", cwd=project).ok()
     assert "18 passed" in outside.run("uv", "run", "pytest", "-q", cwd=project).ok().stdout
     outside.run("uv", "run", "mypy", cwd=project).ok()
     card = outside.run("uv", "run", "skillkit", "plugins", "check", "--json", ".", cwd=project).json
-    shown = outside.run("uv", "run", "skillkit", "dev", "plugins", "info", "weather", "--json", cwd=project).json
+    shown = outside.run("uv", "run", "skillkit", "dev", "plugins", "info", "station", "--json", cwd=project).json
     release(project)
-    environment.install("skillkit-weather")
+    environment.install("skillkit-station")
 
     assert {check["state"] for check in card["checks"] if check["name"] != "skills"} == {"passed"}
-    assert shown["items"] == {"tools": ["weather"]}
-    assert environment.run("skillkit", "plugins", "info", "weather", "--json").json["items"] == {"tools": ["weather"]}
+    assert shown["items"] == {"tools": ["station"]}
+    assert environment.run("skillkit", "plugins", "info", "station", "--json").json["items"] == {"tools": ["station"]}
 
 
 def test_without_the_testkit_a_card_says_what_it_did_not_look_at(outside, venv):
     environment = venv("skillkit-default")
-    environment.run("skillkit", "plugins", "new", "weather", "--kind", "skills").ok()
+    environment.run("skillkit", "plugins", "new", "station", "--kind", "skills").ok()
 
-    card = environment.run("skillkit", "plugins", "check", "skillkit-weather").ok().stdout  # fetches the build backend
-    answer = environment.run("skillkit", "run", "--skills-dir", "skillkit-weather/src/skillkit_weather", "--no-session",
-                             "count the words of 'one two three' with weather").ok()  # fmt: skip
+    card = environment.run("skillkit", "plugins", "check", "skillkit-station").ok().stdout  # fetches the build backend
+    answer = environment.run("skillkit", "run", "--skills-dir", "skillkit-station/src/skillkit_station", "--no-session",
+                             "count the words of 'one two three' with station").ok()  # fmt: skip
 
     assert "- tests      not looked at: skillkit-testkit is not installed here" in card
     assert answer.stdout == "3 words\n"

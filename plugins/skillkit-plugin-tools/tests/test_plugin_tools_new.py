@@ -124,13 +124,13 @@ def test_the_report_card_of_a_new_package_is_green_with_its_own_tests(made, tmp_
 
 
 def test_the_command_says_what_to_do_next(skillkit_cli, skillkit_home):
-    done = skillkit_cli("plugins", "new", "weather", "--kind", "tool").ok()
+    done = skillkit_cli("plugins", "new", "station", "--kind", "tool").ok()
     first, *rest = done.stdout.splitlines()
-    assert first == "✓ skillkit-weather: 8 files, what a model can call."
+    assert first == "✓ skillkit-station: 8 files, what a model can call."
     assert [line.split("  ")[1] for line in rest] == [
-        "cd skillkit-weather", "uv run pytest", "uv run skillkit dev", "uv run skillkit plugins check .",
+        "cd skillkit-station", "uv run pytest", "uv run skillkit dev", "uv run skillkit plugins check .",
     ]  # fmt: skip
-    assert (skillkit_home.cwd / "skillkit-weather/src/skillkit_weather/__init__.py").is_file()
+    assert (skillkit_home.cwd / "skillkit-station/src/skillkit_station/__init__.py").is_file()
 
 
 def test_a_member_of_a_family_is_made_by_its_name(skillkit_cli, skillkit_home):

@@ -36,7 +36,6 @@ def results(llm_server):
     return [message["content"] for message in llm_server.requests[-1].body["messages"] if message["role"] == "tool"]
 
 
-@pytest.mark.smoke
 def test_s2_8_the_ten_skills_are_definitions_of_the_engine_automation_without_a_problem(make_host):
     host = make_host()
     loaded = SkillFolderLoader(host).load(SkillSource("simple", "extra", path=SKILLS))
