@@ -159,11 +159,11 @@ def test_a_new_package_may_declare_what_it_needs_and_loads_with_it(made, tmp_pat
 
 
 def test_a_package_may_have_a_name_of_its_own(skillkit_cli, skillkit_home):
-    skillkit_cli("plugins", "new", "weather", "--kind", "guard", "--package", "Acme.Weather").ok()
-    project = (skillkit_home.cwd / "Acme.Weather/pyproject.toml").read_text()
-    assert 'name = "Acme.Weather"' in project
-    assert 'weather = "acme_weather"' in project
-    assert (skillkit_home.cwd / "Acme.Weather/src/acme_weather/__init__.py").is_file()
+    skillkit_cli("plugins", "new", "station", "--kind", "guard", "--package", "Acme.Station").ok()
+    project = (skillkit_home.cwd / "Acme.Station/pyproject.toml").read_text()
+    assert 'name = "Acme.Station"' in project
+    assert 'station = "acme_station"' in project
+    assert (skillkit_home.cwd / "Acme.Station/src/acme_station/__init__.py").is_file()
 
 
 @pytest.mark.parametrize(
