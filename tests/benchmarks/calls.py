@@ -1,4 +1,4 @@
-"""How many calls a turn and a step make: Python functions and builtins, with all installed plugins and with none.
+"""How many calls a turn and a step make: Python functions and builtins, with the plugins of the standard distribution and with none.
 
 Counts repeat to half a percent whatever else runs, so they gate: ends with 1 when a count is over its limit. No network is used::
 
@@ -20,7 +20,7 @@ import tempfile
 from types import FrameType
 from typing import Any
 
-from skillkit_core import AgentConfig, AgentRunner, Host, Tool
+from skillkit_core import AgentConfig, AgentRunner, Host, Selection, Tool
 from skillkit_core.testing import Call, Reply, ScriptedModel
 
 # what is counted, the goal, the limit
@@ -82,7 +82,7 @@ async def measured(host: Host) -> dict[str, float]:
 
 async def main(arguments: argparse.Namespace) -> int:
     """Print the counts, and return the exit code."""
-    alone, full = Host(discover=False), Host()
+    alone, full = Host(discover=False), Host(selection=Selection(only_default=True))
     figures = {"core alone": await measured(alone), "all plugins": await measured(full)}
     over = [name for name, _, limit in BUDGETS if figures["all plugins"][name] > limit]
     if arguments.json:

@@ -19,9 +19,13 @@ import sys
 import tempfile
 
 EMPTY = ["-c", "pass"]
-START = "import sys; from skillkit_core.cli.main import entry; sys.exit(entry())"  # as the console script does it
+# as the console script does it, with what the standard distribution lists, whatever else is installed
+START = (
+    "import sys; sys.argv.insert(1, '--only-default-plugins'); "
+    "from skillkit_core.cli.main import entry; sys.exit(entry())"
+)
 COUNT = (
-    "import sys; from skillkit_core.cli.main import run; code = run(sys.argv[1:]); "
+    "import sys; from skillkit_core.cli.main import run; code = run(['--only-default-plugins', *sys.argv[1:]]); "
     "print(len(sys.modules), file=sys.stderr); sys.exit(code)"
 )
 # command, the goal as times an empty Python, most modules
