@@ -1,4 +1,4 @@
-"""How many calls a turn and a step make: Python functions and builtins, with the plugins of the standard distribution and with none.
+"""How many calls a turn and a step make, Python functions and builtins: with the standard distribution, and with no plugin.
 
 Counts repeat to half a percent whatever else runs, so they gate: ends with 1 when a count is over its limit. No network is used::
 
