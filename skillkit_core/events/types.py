@@ -509,7 +509,8 @@ class UsageEvent(Event):
     ``cost`` is in dollars, ``None`` when the price is unknown. ``estimated``: the request was cut off before the provider
     had told the usage.
 
-    ``request`` is that of ``before_model_request``; empty: ``tool_name`` reported the usage.
+    ``request`` is that of ``before_model_request``; empty: ``tool_name`` reported the usage. ``role`` is that for which a driver
+    asked. ``error`` says why the request failed; empty: it did not.
     """
 
     type = "usage"
@@ -521,6 +522,19 @@ class UsageEvent(Event):
     request: str = ""
     tool_name: str = ""
     estimated: bool = False
+    role: str = ""
+    error: str = ""
+    _builder: Any = None
+
+    @property
+    def answer(self) -> AssistantMessage | None:
+        """What came of the answer, built on demand; ``None``: no request of a model was made."""
+        return self._builder.message() if self._builder is not None else None
+
+    @property
+    def failure(self) -> Exception | None:
+        """The error with which the request failed, if its adapter said one."""
+        return self._builder.error if self._builder is not None else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
