@@ -527,7 +527,7 @@ class UsageEvent(Event):
     _builder: Any = None
 
     @property
-    def answer(self) -> AssistantMessage | None:
+    def received(self) -> AssistantMessage | None:
         """What came of the answer, built on demand; ``None``: no request of a model was made."""
         return self._builder.message() if self._builder is not None else None
 

@@ -11,13 +11,13 @@ __all__ = ["OtelConfig"]
 
 
 class OtelConfig(BaseModel):
-    """Where traces and metrics go, and what is in them. A project may only set ``enabled: false``; the rest of its section counts nowhere."""
+    """Where traces and metrics go, and what is in them. Of a project only ``enabled: false`` counts."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     enabled: bool | None = Field(
         None,
-        description="Switch it on without an address, for a program that has an SDK of its own, or off. Default: on with an address.",
+        description="Off, or on without an address, in a program with an SDK of its own; default: on with an address.",
     )
     endpoint: str | None = Field(
         None,

@@ -233,9 +233,13 @@ class Recorder:
     def compacted(self, event: CompactionEndEvent, ctx: HandlerContext) -> None:
         """Note a compaction in the span of its run."""
         if (run := self._run_of(event, ctx)) is not None:
-            told = {"reason": event.reason, "outcome": event.outcome}
-            sizes = {"tokens.before": event.before_tokens, "tokens.after": event.after_tokens}
-            run.span.add_event("skillkit.compaction", {f"skillkit.{k}": v for k, v in {**told, **sizes}.items()})
+            told: dict[str, str | int] = {
+                "skillkit.reason": event.reason,
+                "skillkit.outcome": event.outcome,
+                "skillkit.tokens.before": event.before_tokens,
+                "skillkit.tokens.after": event.after_tokens,
+            }
+            run.span.add_event("skillkit.compaction", told)
 
     # --- model calls ------------------------------------------------------------------------------------------------
 
@@ -251,7 +255,7 @@ class Recorder:
         if call is None:
             call = run.calls[name] = self._begin_call(event, run)
         else:
-            told = {"skillkit.attempt": event.attempt, n.ERROR: call.failed or "repeated"}
+            told: dict[str, str | int] = {"skillkit.attempt": event.attempt, n.ERROR: call.failed or "repeated"}
             call.span.add_event("skillkit.retry", told)
         call.asked, call.first_piece, call.failed = time.monotonic(), None, ""
         run.requests[event.request] = call
@@ -312,7 +316,7 @@ class Recorder:
             call.why, call.ended = event.error, (time.time_ns(), time.monotonic())
             if call.failed in ("aborted", "cancelled"):
                 self._end_call(call)
-        elif (message := event.answer) is not None:
+        elif (message := event.received) is not None:
             finish = _FINISH.get(message.stop_reason, str(message.stop_reason))
             call.span.set_attribute(n.FINISH, [finish])
             if message.response_id:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["Home", "install", "isolate"]
 
 _FOREIGN = re.compile(
-    r"(SKILLKIT|ANTHROPIC|OPENAI|AZURE_OPENAI|GEMINI|GOOGLE|MISTRAL|DEEPSEEK|GROQ|XAI|MINIMAX|OPENROUTER)_"
+    r"(SKILLKIT|ANTHROPIC|OPENAI|AZURE_OPENAI|GEMINI|GOOGLE|MISTRAL|DEEPSEEK|GROQ|XAI|MINIMAX|OPENROUTER|OTEL)_"
     r"|.*(_API_KEY|_TOKEN|_SECRET|_BASE_URL|_API_BASE)\Z"
-    r"|(?:https?|all|no)_proxy\Z",
+    r"|(?:https?|all|no)_proxy\Z|trace(?:parent|state)\Z",
     re.IGNORECASE,
 )
 
