@@ -17,6 +17,7 @@ from skillkit_core import (
     ApprovalDecision,
     Approver,
     ErrorKind,
+    Factory,
     ModelDefinition,
     ModelRequestResult,
     Provider,
@@ -265,6 +266,64 @@ def test_steps_of_an_engine_are_below_its_task_and_hold_their_calls(
     assert len({s.trace for s in on.spans}) == 1
     task = on.one("invoke_workflow weather")
     assert (task.at["gen_ai.skill.name"], task.at["skillkit.engine"]) == ("weather", "automation")
+
+
+class Team:
+    """An engine that asks two critics at once, each in a step, and then a participant: an agent of its own."""
+
+    name = "team"
+    fields = frozenset[str]()
+
+    def problems(self, skill: Any, host: Any) -> Any:
+        return ()
+
+    def tools(self, task: Any) -> Any:
+        return ()
+
+    def prompt(self, task: Any) -> str:
+        return ""
+
+    async def run(self, task: Any, run: Any) -> Any:
+        from skillkit_engines import TaskResult, node
+
+        both = asyncio.Barrier(2)
+
+        async def critic(name: str) -> None:
+            async with node(task, "criticise"):
+                await both.wait()
+                await run.ask([UserMessage(content=blocks_of(name))], purpose="team.critic", role=name)
+                await both.wait()
+
+        async with node(task, "discuss"):
+            await asyncio.gather(critic("optimist"), critic("pessimist"))
+            async with AgentRunner(AgentConfig(model="any", bare=True), name="judge") as judge:
+                judge.set_adapter(ScriptedModel(["the verdict"]))
+                return TaskResult("completed", (await judge.chat("judge it")).content)
+
+
+def test_steps_at_once_and_participants_are_below_the_step_that_asks_them(
+    on: Any, engine_stage: Any, engine_skill: Any
+) -> None:
+    @hookimpl
+    def register_engines(register: Any) -> None:
+        register(Factory("team", lambda host: Team()))
+
+    engine_skill("review", engine="team")
+
+    async def main() -> None:
+        plugin = ("team", SimpleNamespace(register_engines=register_engines))
+        agent, _ = engine_stage("fine", "bad", tools=[], plugins=["otel", plugin])
+        async with agent:
+            assert (await agent.chat("/review it")).content == "the verdict"
+        await agent.host.aclose()
+
+    asyncio.run(main())
+    critic = ["      step criticise", "        chat any"]
+    judge = ["      invoke_agent judge", "        chat any"]
+    above = ["invoke_agent main", "  invoke_workflow review", "    step discuss"]
+    assert on.tree() == [*above, *judge, *critic, *critic]
+    roles = [s.at.get("skillkit.role") for s in on.spans if s.name == "chat any"]
+    assert sorted(filter(None, roles)) == ["optimist", "pessimist"]
 
 
 @pytest.mark.parametrize("named", ["application", "environment", "nothing"])
