@@ -226,7 +226,8 @@ class UsageLedger:
         if "usage" in self._bus.table:
             about = {name: entry[name] for name in ("provider", "model", "purpose")}
             about |= {"request": name, "tool_name": tool_name, "estimated": estimated}
-            about |= {"role": entry.get("role", ""), "error": error or ""}
+            why = getattr(request.error if request is not None else None, "kind", error)
+            about |= {"role": entry.get("role", ""), "error": str(why or "")}
             await self._bus.fire(UsageEvent, usage=usage, cost=cost, _builder=request, **about)
 
     def add(self, usage: TokenUsage, cost: float | None) -> None:

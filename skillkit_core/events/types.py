@@ -24,12 +24,11 @@ __all__ = [
     "ApprovalResolvedEvent", "BeforeAgentEndEvent", "BeforeAgentStartEvent", "BeforeCompactEvent",
     "BeforeModelRequestEvent", "BeforeProviderRequestEvent", "CompactionEndEvent", "CompactionStartEvent",
     "ContextTransformEvent", "Event", "HandlerErrorEvent", "InputEvent", "MessageEndEvent", "MessageStartEvent",
-    "MessageUpdateEvent",
-    "ModelSelectEvent", "QuestionAnsweredEvent", "QuestionAskedEvent", "QueueUpdateEvent",
-    "RetryEndEvent", "RetryScheduledEvent", "RetryStartEvent",
-    "SessionBeforeForkEvent", "SessionBeforeSwitchEvent", "SessionBeforeTreeEvent", "SessionShutdownEvent",
-    "SessionStartEvent", "SessionTreeEvent", "ToolCallEvent", "ToolExecutionEndEvent", "ToolExecutionStartEvent",
-    "ToolExecutionUpdateEvent", "ToolResultEvent", "TurnEndEvent", "TurnStartEvent", "UsageEvent",
+    "MessageUpdateEvent", "ModelSelectEvent", "QuestionAnsweredEvent", "QuestionAskedEvent", "QueueUpdateEvent",
+    "RetryEndEvent", "RetryScheduledEvent", "RetryStartEvent", "SessionBeforeForkEvent", "SessionBeforeSwitchEvent",
+    "SessionBeforeTreeEvent", "SessionShutdownEvent", "SessionStartEvent", "SessionTreeEvent", "ToolCallEvent",
+    "ToolExecutionEndEvent", "ToolExecutionStartEvent", "ToolExecutionUpdateEvent", "ToolResultEvent", "TurnEndEvent",
+    "TurnStartEvent", "UsageEvent",
 ]  # fmt: skip
 
 
@@ -309,8 +308,7 @@ class MessageUpdateEvent(Event):
     @property
     def partial(self) -> AssistantMessage | None:
         """The message so far, built on demand."""
-        message: AssistantMessage | None = self._builder.message() if self._builder is not None else None
-        return message
+        return self._builder.message() if self._builder is not None else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -506,11 +504,9 @@ class ModelSelectEvent(Event):
 class UsageEvent(Event):
     """A request used tokens, also a failed one, and the usage ledger has them.
 
-    ``cost`` is in dollars, ``None`` when the price is unknown. ``estimated``: the request was cut off before the provider
-    had told the usage.
-
-    ``request`` is that of ``before_model_request``; empty: ``tool_name`` reported the usage. ``role`` is that for which a driver
-    asked. ``error`` says why the request failed; empty: it did not.
+    ``cost`` is in dollars, ``None``: the price is unknown. ``estimated``: the request was cut off before the provider told the
+    usage. ``request``: that of ``before_model_request``, empty: ``tool_name`` reported the usage. ``role``: for which a driver
+    asked. ``error``: why the request failed, in a word: an :class:`ErrorKind`, ``aborted`` or ``cancelled``; empty: it did not.
     """
 
     type = "usage"
@@ -528,13 +524,8 @@ class UsageEvent(Event):
 
     @property
     def received(self) -> AssistantMessage | None:
-        """What came of the answer, built on demand; ``None``: no request of a model was made."""
+        """What came of the answer, built on demand; ``None``: a tool reported the usage."""
         return self._builder.message() if self._builder is not None else None
-
-    @property
-    def failure(self) -> Exception | None:
-        """The error with which the request failed, if its adapter said one."""
-        return self._builder.error if self._builder is not None else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from skillkit_core import hookimpl
 from skillkit_core.descriptors import ConfigSection
 
 if TYPE_CHECKING:
-    from skillkit_core import HandlerContext, Host
+    from skillkit_core import AgentRunner, HandlerContext, Host
     from skillkit_core.events.types import (
         AgentEndEvent,
         AgentSettledEvent,
@@ -50,89 +50,104 @@ def session_start(event: SessionStartEvent, ctx: HandlerContext) -> Awaitable[No
     return start(agent)
 
 
-def _recorder(ctx: HandlerContext) -> Recorder:
-    found: Recorder = ctx._agent().host.state(NAME)["recorder"]
-    return found
+def _recorder(ctx: HandlerContext) -> tuple[Recorder, AgentRunner]:
+    """Return the recorder and the agent of a handler that is armed."""
+    agent = ctx.agent
+    assert agent is not None
+    return agent.host.state(NAME)["recorder"], agent
 
 
 @hookimpl(phase="rewrite", while_=(NAME,))
 def before_agent_start(event: BeforeAgentStartEvent, ctx: HandlerContext) -> None:
     """Begin the span of a run, before a handler asks a model which skill it is for."""
-    _recorder(ctx).run_prepared(event, ctx)
+    recorder, agent = _recorder(ctx)
+    recorder.run_prepared(event, agent)
 
 
 @hookimpl(phase="first", while_=(NAME,))
 def agent_start(event: AgentStartEvent, ctx: HandlerContext) -> None:
     """Name the model of a run."""
-    _recorder(ctx).run_started(event, ctx)
+    recorder, agent = _recorder(ctx)
+    recorder.run_started(event, agent)
 
 
 @hookimpl(phase="last", while_=(NAME,))
 def before_model_request(event: BeforeModelRequestEvent, ctx: HandlerContext) -> None:
     """Begin the span of a model call, or note that it is tried again."""
-    _recorder(ctx).requested(event, ctx)
+    recorder, agent = _recorder(ctx)
+    recorder.requested(event, agent)
 
 
 @hookimpl(while_=(NAME,))
 def message_start(event: MessageStartEvent, ctx: HandlerContext) -> None:
     """Take the time of the first piece of an answer."""
     if event.role == "assistant":
-        _recorder(ctx).answer_began(ctx)
+        recorder, agent = _recorder(ctx)
+        recorder.answer_began(agent)
 
 
 @hookimpl(while_=(NAME,))
 def usage(event: UsageEvent, ctx: HandlerContext) -> None:
     """End the span of a model call that has its answer."""
     if event.request:
-        _recorder(ctx).answered(event, ctx)
+        recorder, agent = _recorder(ctx)
+        recorder.answered(event, agent)
 
 
 @hookimpl(phase="first", while_=(NAME,))
 def tool_execution_start(event: ToolExecutionStartEvent, ctx: HandlerContext) -> None:
     """Begin the span of a tool call."""
-    _recorder(ctx).tool_started(event, ctx)
+    recorder, agent = _recorder(ctx)
+    recorder.tool_started(event, agent)
 
 
 @hookimpl(phase="last", while_=(NAME,))
 def tool_execution_end(event: ToolExecutionEndEvent, ctx: HandlerContext) -> None:
     """End the span of a tool call."""
-    _recorder(ctx).tool_ended(event, ctx)
+    recorder, agent = _recorder(ctx)
+    recorder.tool_ended(event, agent)
 
 
 @hookimpl(optionalhook=True, while_=(NAME,))
 def task_start(event: Any, ctx: HandlerContext) -> None:
     """Begin the span of a task of an engine."""
-    _recorder(ctx).task_started(event, ctx)
+    recorder, agent = _recorder(ctx)
+    recorder.task_started(event, agent)
 
 
 @hookimpl(optionalhook=True, while_=(NAME,))
 def task_node(event: Any, ctx: HandlerContext) -> None:
     """Begin or end the span of a step of a task."""
-    _recorder(ctx).step(event, ctx)
+    recorder, agent = _recorder(ctx)
+    recorder.step(event, agent)
 
 
 @hookimpl(optionalhook=True, while_=(NAME,))
 def task_end(event: Any, ctx: HandlerContext) -> None:
     """End the span of a task."""
-    _recorder(ctx).task_ended(event, ctx)
+    recorder, agent = _recorder(ctx)
+    recorder.task_ended(event, agent)
 
 
 @hookimpl(while_=(NAME,))
 def compaction_end(event: CompactionEndEvent, ctx: HandlerContext) -> None:
     """Note a compaction in the span of its run."""
-    _recorder(ctx).compacted(event, ctx)
+    recorder, agent = _recorder(ctx)
+    recorder.compacted(event, agent)
 
 
 @hookimpl(phase="last", while_=(NAME,))
 def agent_end(event: AgentEndEvent, ctx: HandlerContext) -> Awaitable[None] | None:
     """End the span of a run."""
-    return _recorder(ctx).run_ended(event, ctx)
+    recorder, agent = _recorder(ctx)
+    return recorder.run_ended(event, agent)
 
 
 @hookimpl(while_=(NAME,))
 def agent_settled(event: AgentSettledEvent, ctx: HandlerContext) -> None:
     """End the span of a run that came to no start, because a handler answered the input."""
-    _recorder(ctx).settled(ctx)
+    recorder, agent = _recorder(ctx)
+    recorder.settled(agent)
 
 
 @hookimpl

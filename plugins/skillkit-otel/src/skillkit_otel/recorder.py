@@ -31,7 +31,7 @@ from .sending import Sender
 from .switch import Settings
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentRunner, HandlerContext, Host
+    from skillkit_core import AgentRunner, Host
     from skillkit_core.contracts.adapter import LLMRequest
     from skillkit_core.events.types import (
         AgentEndEvent,
@@ -137,22 +137,22 @@ class Recorder:
 
     # --- runs -------------------------------------------------------------------------------------------------------
 
-    def run_prepared(self, event: BeforeAgentStartEvent, ctx: HandlerContext) -> None:
+    def run_prepared(self, event: BeforeAgentStartEvent, agent: AgentRunner) -> None:
         """Begin the span of a run."""
-        self._begin_run(event, ctx._agent(), resumed=event.resumed)
+        self._begin_run(event, agent, resumed=event.resumed)
 
-    def run_started(self, event: AgentStartEvent, ctx: HandlerContext) -> None:
+    def run_started(self, event: AgentStartEvent, agent: AgentRunner) -> None:
         """Name model and provider of a run; begin its span if nothing did."""
-        run = self._run_of(event, ctx) or self._begin_run(event, ctx._agent())
+        run = self._run_of(event, agent) or self._begin_run(event, agent)
         run.about[n.PROVIDER] = event.provider or DRIVEN
         run.span.set_attribute(n.PROVIDER, event.provider or DRIVEN)
         if event.model is not None:
             run.about[n.MODEL] = event.model.id
             run.span.set_attribute(n.MODEL, event.model.id)
 
-    def run_ended(self, event: AgentEndEvent, ctx: HandlerContext) -> Awaitable[None] | None:
+    def run_ended(self, event: AgentEndEvent, agent: AgentRunner) -> Awaitable[None] | None:
         """End the span of a run, and what is open in it. Of a run that waits, note where its trace is."""
-        run = self._run_of(event, ctx)
+        run = self._run_of(event, agent)
         if run is None:
             return None
         run.span.set_attribute("skillkit.outcome", event.outcome)
@@ -162,22 +162,21 @@ class Recorder:
         if event.outcome in ("failed", "aborted"):
             failed = "aborted" if event.outcome == "aborted" else _kind(event.error)
             self._fail(run, failed, str(event.error or event.reason))
-        self._end_run(run, ctx._agent(), event.outcome if event.outcome != "completed" else "interrupted")
+        self._end_run(run, agent, event.outcome if event.outcome != "completed" else "interrupted")
         if event.outcome != "suspended":
             return None
         where: dict[str, str] = {}
         _W3C.inject(where, trace.set_span_in_context(run.span))
-        return _note(ctx._agent(), where)
+        return _note(agent, where)
 
-    def settled(self, ctx: HandlerContext) -> None:
+    def settled(self, agent: AgentRunner) -> None:
         """End the span of a run that no ``agent_end`` has ended."""
-        agent = ctx._agent()
         run: _Run | None = agent.state("otel").get("run")
         if run is not None:
             self._end_run(run, agent, "interrupted")
 
-    def _run_of(self, event: Event, ctx: HandlerContext) -> _Run | None:
-        run: _Run | None = ctx._agent().state("otel").get("run")
+    def _run_of(self, event: Event, agent: AgentRunner) -> _Run | None:
+        run: _Run | None = agent.state("otel").get("run")
         return run if run is not None and run.run_id == (event.run_id or "") else None
 
     def _begin_run(self, event: Event, agent: AgentRunner, resumed: bool = False) -> _Run:
@@ -230,9 +229,9 @@ class Recorder:
         left.span.set_attribute("skillkit.outcome", how)
         left.span.end()
 
-    def compacted(self, event: CompactionEndEvent, ctx: HandlerContext) -> None:
+    def compacted(self, event: CompactionEndEvent, agent: AgentRunner) -> None:
         """Note a compaction in the span of its run."""
-        if (run := self._run_of(event, ctx)) is not None:
+        if (run := self._run_of(event, agent)) is not None:
             told: dict[str, str | int] = {
                 "skillkit.reason": event.reason,
                 "skillkit.outcome": event.outcome,
@@ -243,10 +242,9 @@ class Recorder:
 
     # --- model calls ------------------------------------------------------------------------------------------------
 
-    def requested(self, event: BeforeModelRequestEvent, ctx: HandlerContext) -> None:
+    def requested(self, event: BeforeModelRequestEvent, agent: AgentRunner) -> None:
         """Begin a model call, or note in it that it is tried again. A fallback is another call, to another model."""
-        agent = ctx._agent()
-        run = self._run_of(event, ctx) or self._begin_run(event, agent)
+        run = self._run_of(event, agent) or self._begin_run(event, agent)
         name = event.first or event.request
         call = run.calls.get(name)
         if call is not None and (call.about[n.PROVIDER], call.about[n.MODEL]) != (event.provider, event.model.id):
@@ -291,15 +289,15 @@ class Recorder:
             own[n.TOOL_DEFINITIONS] = self._content.tools(sent.tools) if sent.tools else None
         return {key: value for key, value in own.items() if value is not None}
 
-    def answer_began(self, ctx: HandlerContext) -> None:
+    def answer_began(self, agent: AgentRunner) -> None:
         """Take the time of the first piece of the answer of a turn."""
-        run: _Run | None = ctx._agent().state("otel").get("run")
+        run: _Run | None = agent.state("otel").get("run")
         if run is not None and (call := run.turn) is not None and call.first_piece is None:
             call.first_piece = time.monotonic() - call.asked
 
-    def answered(self, event: UsageEvent, ctx: HandlerContext) -> None:
+    def answered(self, event: UsageEvent, agent: AgentRunner) -> None:
         """End a model call that has its answer. One that failed stays open: another attempt may follow."""
-        run = self._run_of(event, ctx)
+        run = self._run_of(event, agent)
         call = run.requests.pop(event.request, None) if run is not None else None
         if call is None:
             return
@@ -312,8 +310,8 @@ class Recorder:
         elif self._measures is not None and event.usage.total:
             self._measures.used(event.usage, call.about)
         if event.error:
-            call.failed = event.error if event.failure is None else _kind(event.failure)
-            call.why, call.ended = event.error, (time.time_ns(), time.monotonic())
+            call.failed, call.ended = event.error, (time.time_ns(), time.monotonic())
+            call.why = (event.received.error if event.received is not None else None) or event.error
             if call.failed in ("aborted", "cancelled"):
                 self._end_call(call)
         elif (message := event.received) is not None:
@@ -345,15 +343,15 @@ class Recorder:
 
     # --- tool calls -------------------------------------------------------------------------------------------------
 
-    def tool_started(self, event: ToolExecutionStartEvent, ctx: HandlerContext) -> None:
+    def tool_started(self, event: ToolExecutionStartEvent, agent: AgentRunner) -> None:
         """Begin the span of a tool call."""
-        run = self._run_of(event, ctx)
+        run = self._run_of(event, agent)
         if run is None:  # a call that waited for a decision, and is denied because another input came
             return
         name = event.tool_name if _NAME.fullmatch(event.tool_name) else "unknown"  # a model may say anything
         about = {n.OPERATION: "execute_tool", n.TOOL: self._redact(name)}
         own = {n.TOOL_CALL: self._redact(event.tool_call_id), n.TOOL_TYPE: "function"}
-        tool = ctx._agent().offered(event.tool_name)
+        tool = agent.offered(event.tool_name)
         if tool is not None:
             own[n.TOOL_DESCRIPTION] = tool.description
             if skill := tool.annotations.get("skill"):
@@ -366,9 +364,9 @@ class Recorder:
         run.tools[event.tool_call_id] = _Open(span, otel.get_current(), about)
 
     @contextmanager
-    def in_tool(self, call: ToolCallEvent, ctx: HandlerContext) -> Iterator[None]:
+    def in_tool(self, call: ToolCallEvent, agent: AgentRunner) -> Iterator[None]:
         """Make the span of a tool call the current one."""
-        run = self._run_of(call, ctx)
+        run = self._run_of(call, agent)
         found = run.tools.get(call.tool_call_id) if run is not None else None
         if found is None:
             yield
@@ -376,9 +374,9 @@ class Recorder:
         with trace.use_span(found.span, record_exception=False, set_status_on_exception=False):
             yield
 
-    def tool_ended(self, event: ToolExecutionEndEvent, ctx: HandlerContext) -> None:
+    def tool_ended(self, event: ToolExecutionEndEvent, agent: AgentRunner) -> None:
         """End the span of a tool call."""
-        run = self._run_of(event, ctx)
+        run = self._run_of(event, agent)
         found = run.tools.pop(event.tool_call_id, None) if run is not None else None
         if found is None:
             return
@@ -396,18 +394,18 @@ class Recorder:
 
     # --- engines ----------------------------------------------------------------------------------------------------
 
-    def task_started(self, event: Any, ctx: HandlerContext) -> None:
+    def task_started(self, event: Any, agent: AgentRunner) -> None:
         """Begin the span of a task."""
-        run = self._run_of(event, ctx)
+        run = self._run_of(event, agent)
         if run is None:
             return
         about = {n.OPERATION: "invoke_workflow"}
         own = {self._names.workflow: event.skill, n.SKILL: event.skill, "skillkit.engine": event.engine}
         run.tasks[event.task] = self._begin(f"invoke_workflow {event.skill}", run, about, own)
 
-    def task_ended(self, event: Any, ctx: HandlerContext) -> None:
+    def task_ended(self, event: Any, agent: AgentRunner) -> None:
         """End the span of a task."""
-        run = self._run_of(event, ctx)
+        run = self._run_of(event, agent)
         found = run.tasks.pop(event.task, None) if run is not None else None
         if found is None:
             return
@@ -417,9 +415,9 @@ class Recorder:
         found.span.end()
         otel.attach(found.before)
 
-    def step(self, event: Any, ctx: HandlerContext) -> None:
+    def step(self, event: Any, agent: AgentRunner) -> None:
         """Begin the span of a step of a task, or end it: that of this step which began in the same task of asyncio."""
-        run = self._run_of(event, ctx)
+        run = self._run_of(event, agent)
         if run is None:
             return
         if event.state == "begin":

@@ -73,7 +73,7 @@ class _Current:
     ) -> Any:
         agent = ctx.agent
         recorder: Recorder | None = agent.host.state("otel").get("recorder") if agent is not None else None
-        if recorder is None:
+        if agent is None or recorder is None:
             return await call_next()
-        with recorder.in_tool(call, ctx):
+        with recorder.in_tool(call, agent):
             return await call_next()
