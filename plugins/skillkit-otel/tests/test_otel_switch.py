@@ -210,12 +210,13 @@ print([s.name for s in kept.get_finished_spans()], len({s.context.trace_id for s
 def command(skillkit_cli: Any, install_plugin: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     install_plugin("traced", PLUGIN)
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "20")
+    monkeypatch.setenv("SKILLKIT_PLUGINS", "chat,sessions,otel,traced")
     return skillkit_cli
 
 
 @pytest.mark.smoke
 def test_run_sends_everything_before_it_ends(on: Any, command: Any) -> None:
-    done = command("-P", "no:routing", "run", "--provider", "traced", "go").ok()
+    done = command("run", "--provider", "traced", "go").ok()
     assert done.stdout == "The answer is 4.\n"
     assert on.tree() == ["invoke_agent main", "  chat traced-1"]
     assert "gen_ai.client.token.usage" in on.metrics
@@ -223,7 +224,7 @@ def test_run_sends_everything_before_it_ends(on: Any, command: Any) -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_what_had_ended_is_sent_although_the_process_is_killed(on: Any, command: Any, how: signal.Signals) -> None:
-    with command.start("-P", "no:routing", "run", "--provider", "traced", "hang", fresh=True) as process:
+    with command.start("run", "--provider", "traced", "hang", fresh=True) as process:
         on.until(lambda: any(s.name == "chat traced-1" for s in on.spans))
         os.kill(process.pid, how)
         process.communicate()
