@@ -18,8 +18,10 @@ from skillkit_core import (
     Approver,
     ErrorKind,
     Factory,
+    LimitReached,
     ModelDefinition,
     ModelRequestResult,
+    Origin,
     Provider,
     RunAborted,
     TokenUsage,
@@ -191,6 +193,24 @@ def test_a_request_that_a_guard_forbids_is_no_model_call(on: Any, say: Any) -> N
     assert (run.status, run.at["skillkit.outcome"]) == (0, "limit")
 
 
+def test_what_comes_after_a_forbidden_request_is_not_below_it(on: Any, say: Any) -> None:
+    @hookimpl(phase="guard")
+    def before_model_request(event: Any) -> ModelRequestResult:
+        return ModelRequestResult(stop=event.purpose == "t.sum", reason="no summaries")
+
+    async def try_it(args: Any, ctx: Any) -> str:
+        with pytest.raises(LimitReached):
+            await ctx.complete([UserMessage(content=blocks_of("shorter"))], purpose="t.sum")
+        async with AgentRunner(AgentConfig(model="any"), name="helper") as agent:
+            agent.set_adapter(ScriptedModel(["helped"]))
+            return (await agent.chat("help")).content
+
+    guard = SimpleNamespace(name="budget", before_model_request=before_model_request)
+    say("go", Reply(calls=[Call("try")]), "done", plugins=[guard], tools=[tool("try", try_it)])
+    nested = ["  execute_tool try", "    invoke_agent helper", "      chat any"]
+    assert on.tree() == ["invoke_agent main", "  chat any", "  chat any", *nested]
+
+
 def test_a_request_of_a_plugin_is_below_what_asked_and_says_what_for(on: Any, say: Any) -> None:
     async def summarise(args: Any, ctx: Any) -> str:
         answer = await ctx.complete([UserMessage(content=blocks_of("shorter"))], purpose="t.sum")
@@ -326,8 +346,8 @@ def test_steps_at_once_and_participants_are_below_the_step_that_asks_them(
     assert sorted(filter(None, roles)) == ["optimist", "pessimist"]
 
 
-@pytest.mark.parametrize("named", ["application", "environment", "nothing"])
-def test_a_run_continues_the_trace_in_which_it_is_asked(on: Any, say: Any, monkeypatch: Any, named: str) -> None:
+@pytest.mark.parametrize("named", ["application", "environment", "origin", "nothing"])
+def test_a_run_continues_the_trace_in_which_it_is_asked(on: Any, traced: Any, monkeypatch: Any, named: str) -> None:
     above = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     token = None
     if named == "environment":
@@ -336,8 +356,14 @@ def test_a_run_continues_the_trace_in_which_it_is_asked(on: Any, say: Any, monke
         flags = trace.TraceFlags(trace.TraceFlags.SAMPLED)
         own = trace.SpanContext(int(above.split("-")[1], 16), int(above.split("-")[2], 16), True, flags)
         token = context.attach(trace.set_span_in_context(trace.NonRecordingSpan(own)))
+    origin = Origin("a2a", "shop", meta={"traceparent": above}) if named == "origin" else None
+
+    async def main() -> None:
+        async with traced("done") as agent:
+            await agent.chat("go", origin=origin)
+
     try:
-        say("go", "done")
+        asyncio.run(main())
     finally:
         if token is not None:
             context.detach(token)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         BeforeAgentStartEvent,
         BeforeModelRequestEvent,
         CompactionEndEvent,
+        InputEvent,
         MessageStartEvent,
         SessionStartEvent,
         ToolExecutionEndEvent,
@@ -55,6 +56,13 @@ def _recorder(ctx: HandlerContext) -> tuple[Recorder, AgentRunner]:
     agent = ctx.agent
     assert agent is not None
     return agent.host.state(NAME)["recorder"], agent
+
+
+@hookimpl(phase="rewrite", while_=(NAME,))
+def input(event: InputEvent, ctx: HandlerContext) -> None:
+    """Keep the trace that an input continues."""
+    recorder, agent = _recorder(ctx)
+    recorder.came(event, agent)
 
 
 @hookimpl(phase="rewrite", while_=(NAME,))

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         BeforeModelRequestEvent,
         CompactionEndEvent,
         Event,
+        InputEvent,
         ToolCallEvent,
         ToolExecutionEndEvent,
         ToolExecutionStartEvent,
@@ -137,6 +138,12 @@ class Recorder:
 
     # --- runs -------------------------------------------------------------------------------------------------------
 
+    def came(self, event: InputEvent, agent: AgentRunner) -> None:
+        """Keep the trace that an input continues, as a server names it in the origin's ``meta`` (``traceparent``)."""
+        meta = event.origin.meta if event.origin is not None and event.delivery == "prompt" else {}
+        told = {key: str(meta[key]) for key in ("traceparent", "tracestate") if key in meta}
+        agent.state("otel")["origin"] = told
+
     def run_prepared(self, event: BeforeAgentStartEvent, agent: AgentRunner) -> None:
         """Begin the span of a run."""
         self._begin_run(event, agent, resumed=event.resumed)
@@ -198,17 +205,17 @@ class Recorder:
         return run
 
     def _above(self, agent: AgentRunner) -> Context:
-        """Return the context of a run: that in which it was asked, that of its parent, or that of ``TRACEPARENT``."""
+        """Return the context of a run: of its parent, else of who asks, of the origin of its input, or of ``TRACEPARENT``."""
         current = otel.get_current()
         parent = agent.parent
         above: _Run | None = parent.state("otel").get("run") if parent is not None else None
-        now = trace.get_current_span(current).get_span_context()
         if above is not None:
-            return current if now.trace_id == _trace(above) else trace.set_span_in_context(above.span, current)
-        if now.is_valid:
+            return self._within(above)
+        if trace.get_current_span(current).get_span_context().is_valid:
             return current
         given = {key: self._environ.get(key.upper(), "") for key in ("traceparent", "tracestate")}
-        return _W3C.extract({key: value for key, value in given.items() if value}, current)
+        told = agent.state("otel").pop("origin", None) or {key: value for key, value in given.items() if value}
+        return _W3C.extract(told, current)
 
     def _end_run(self, run: _Run, agent: AgentRunner, how: str) -> None:
         """End a run with what is open in it: model calls that failed for good, and what the end of the run cut off."""
@@ -267,11 +274,11 @@ class Recorder:
         sent: LLMRequest | None = event.sent
         if sent is not None:
             own |= self._asked(sent)
-        before = otel.get_current()
+        within = self._within(run)
         span = self._tracer.start_span(
-            f"chat {event.model.id}", context=self._within(run), kind=SpanKind.CLIENT, attributes={**about, **own}
+            f"chat {event.model.id}", context=within, kind=SpanKind.CLIENT, attributes={**about, **own}
         )
-        return _Call(span, before, about)
+        return _Call(span, within, about)
 
     def _asked(self, sent: LLMRequest) -> dict[str, Any]:
         """Return the attributes of what a model is asked."""
@@ -449,6 +456,9 @@ class Recorder:
         """
         current = otel.get_current()
         now = trace.get_current_span(current)
+        for call in run.calls.values():
+            if call.span is now:  # a guard forbade the request, so that nothing has ended the call
+                now, current = trace.get_current_span(call.before), call.before
         if now.get_span_context().trace_id != _trace(run):
             now, current = run.span, trace.set_span_in_context(run.span, current)
         if tool and now is run.span and run.tasks:
