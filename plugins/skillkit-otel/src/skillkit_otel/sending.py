@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -49,8 +50,9 @@ class Sender:
         threads = [threading.Thread(target=end, daemon=True) for end in ends]
         for thread in threads:
             thread.start()
+        until = time.monotonic() + self._timeout
         for thread in threads:
-            thread.join(self._timeout)
+            thread.join(max(0.0, until - time.monotonic()))
 
 
 def sender_of(settings: Settings) -> Sender:

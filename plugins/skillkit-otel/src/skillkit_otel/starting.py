@@ -48,8 +48,9 @@ def _make(host: Host, kept: dict[str, Any]) -> None:
 
                 for secret in (*settings.headers.values(), *_values(host)):
                     host.remember_secret(secret)
-                found = Recorder(host, settings, sender_of(settings))
+                recorder = Recorder(host, settings, sender_of(settings))
                 host.add_plugin(_Current(), "otel-current")
+                found = recorder
         except (SkillKitError, ImportError) as error:
             log.warning("no traces are made: %s", host.redact(str(error)))
         kept["recorder"] = found
