@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import difflib
 import importlib
+import importlib.util
 import inspect
 import sys
 import textwrap
@@ -60,6 +61,8 @@ def surfaces() -> dict[str, str]:
     found = {"skillkit_core": "\n".join(_core())}
     for project in sorted(ROOT.glob("plugins/*/src/*/__init__.py")):
         package = project.parent.name
+        if importlib.util.find_spec(package) is None:  # tested alone, and not in the development environment
+            sys.path.append(str(project.parent.parent))
         found[package] = "\n".join(_exported(package))
     return {package: text + "\n" for package, text in found.items() if text}
 
