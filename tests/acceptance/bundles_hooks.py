@@ -1,4 +1,4 @@
-"""What hooks make of one event, for the checker of the data of bundles: the package that runs hooks, on a host with permissions."""
+"""What hooks make of one event, for the checker of the data of bundles."""
 
 from __future__ import annotations
 

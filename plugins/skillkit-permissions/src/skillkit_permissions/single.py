@@ -19,9 +19,9 @@ __all__ = ["rule_check"]
 def rule_check(host: Host) -> Callable[[str, str, Mapping[str, Any], Mapping[str, Any], Path], bool]:
     """Return ``(rule, tool, args, annotations, cwd) -> bool``.
 
-    A rule is about a call where it would forbid the call if it were a deny rule: any command of a shell line, in whatever spelling,
-    and any file are enough. It is also about a shell line that cannot be understood, and a rule that cannot be read is about
-    everything.
+    A rule is about a call where it would forbid the call if it were a deny rule: any command of a shell line, in whatever
+    spelling, and any file are enough. It is also about a shell line that cannot be understood, and a rule that cannot be read is
+    about everything.
     """
 
     def check(rule: str, tool: str, args: Mapping[str, Any], annotations: Mapping[str, Any], cwd: Path) -> bool:

@@ -19,7 +19,8 @@ LONGEST = 10_000
 UNSAID: Any = object()
 _BLOCKS = 2  # exit status
 _ODD = re.compile(
-    r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[PX^_][^\x1b]*(?:\x1b\\)?|\x1b\[[0-?]*[ -/]*[@-~]|\x1b.?|[\x00-\x08\x0b-\x1f\x7f-\x9f]",
+    r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"
+    r"|\x1b[PX^_][^\x1b]*(?:\x1b\\)?|\x1b\[[0-?]*[ -/]*[@-~]|\x1b.?|[\x00-\x08\x0b-\x1f\x7f-\x9f]",
     re.S,
 )
 _PRE: Mapping[str, Decision] = {"allow": "allow", "deny": "deny", "ask": "ask", "defer": "ask"}

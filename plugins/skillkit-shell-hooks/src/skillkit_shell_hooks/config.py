@@ -38,9 +38,7 @@ class _Settings(BaseModel):
         note_problems(host)
 
 
-HooksConfig: Any = create_model(
-    "HooksConfig",
-    __base__=_Settings,
-    __doc__=_Settings.__doc__,
-    **{name: (list[Any] | None, Field(default=None, description=f"hooks of {name}")) for name in EVENTS},
-)
+_EVENTS: dict[str, Any] = {
+    name: (list[Any] | None, Field(default=None, description=f"hooks of {name}")) for name in EVENTS
+}
+HooksConfig: Any = create_model("HooksConfig", __base__=_Settings, __doc__=_Settings.__doc__, **_EVENTS)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core import CustomMessage, TextBlock, ToolCallEventResult
-from skillkit_core.errors import SkillKitError, in_words
+from skillkit_core.errors import in_words
 from skillkit_core.events.results import (
     BeforeAgentEndResult,
     BeforeAgentStartResult,
@@ -25,9 +25,10 @@ from skillkit_core.events.types import HandlerErrorEvent
 from .answers import UNSAID, Answer
 from .definitions import Hook
 from .events import EVENTS, topic
-from .naming import names_of, ours, theirs
-from .running import Outcome, Surroundings, fold, run_hooks
-from .sources import brought_hooks, own_hooks, setting
+from .naming import ours, theirs
+from .place import judge_of, surroundings
+from .running import Judge, Outcome, Surroundings, fold, run_hooks
+from .sources import brought_hooks, own_hooks
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, HandlerContext
@@ -54,55 +55,17 @@ def _hooks(agent: AgentRunner) -> list[Hook]:
     return [*kept["hooks"], *brought_hooks(agent.host, agent)]
 
 
-def _around(agent: AgentRunner, judge: Any = None) -> Surroundings:
-    host, cwd = agent.host, agent.cwd
+def _around(agent: AgentRunner, judge: Judge | None = None) -> Surroundings:
     from .asking import runner
 
-    return Surroundings(
-        cwd,
-        cwd,
-        host.environ,
-        names=tuple(setting(host, "env", ())),
-        box=_box(agent),
-        signal=agent.scheduler.signal if agent.running else None,
-        closed=setting(host, "on_failure", "closed") != "open",
-        judge=judge,
-        names_of=names_of,
-        ask=runner(agent),
-        later=partial(_later, agent),
-    )
+    signal = agent.scheduler.signal if agent.running else None
+    later = partial(_later, agent)
+    return surroundings(agent.host, agent.cwd, signal=signal, judge=judge, ask=runner(agent), later=later)
 
 
-def _box(agent: AgentRunner) -> Callable[[], Any] | None:
-    """Return what opens the sandbox of commands: that of ``hooks.sandbox``, else that of ``sandbox.commands``."""
-    host, cwd = agent.host, agent.cwd
-    named = setting(host, "sandbox", None)
-    if named is None and (host.config.raw("sandbox.commands") is None or "sandboxes" not in host.kinds):
-        return None
-
-    def opened() -> Any:
-        if "sandboxes" not in host.kinds:
-            raise SkillKitError(
-                f"hooks.sandbox names {named!r}, and no plugin brings sandboxes: install skillkit-sandbox"
-            )
-        kept: dict[Any, Any] = host.state("shell-hooks")
-        key = (named, str(cwd), id(host.config))
-        if key not in kept:
-            maker = host.registry("sandboxes").get("sandbox")
-            kept[key] = maker.open(named or maker.commands(cwd), cwd)
-        return kept[key]
-
-    return opened
-
-
-def _judge(agent: AgentRunner, event: Any) -> Any:
-    """Return what judges ``if`` for a call, where the plugin ``permissions`` is there."""
-    host = agent.host
-    if "rule_checks" not in host.kinds:
-        return None
-    check = host.registry("rule_checks").get("permissions")
+def _judge(agent: AgentRunner, event: Any) -> Judge | None:
     about = getattr(event, "annotations", None) or _annotations(agent, event.tool_name)
-    return lambda rule, payload: check(rule, event.tool_name, event.args, about, agent.cwd)
+    return judge_of(agent.host, event.tool_name, event.args, about, agent.cwd)
 
 
 def _annotations(agent: AgentRunner, tool: str) -> Mapping[str, Any]:
@@ -122,9 +85,7 @@ def _nested(agent: AgentRunner) -> dict[str, Any]:
 # --- running ------------------------------------------------------------------------------------------------------------
 
 
-async def fire(
-    agent: AgentRunner, event: str, fields: Mapping[str, Any], judge: Any = None, *, show: bool = True
-) -> Outcome:
+async def fire(agent: AgentRunner, event: str, fields: Mapping[str, Any], judge: Judge | None = None) -> Outcome:
     """Run the hooks of an event; report what failed, and show what they say to the person.
 
     Args:
@@ -248,7 +209,7 @@ async def input(ctx: HandlerContext, event: t.InputEvent) -> Handled | None:
         return None
     try:
         outcome = await fire(agent, "UserPromptSubmit", {"prompt": event.text})
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - fails closed
         await agent.events.complain("input", f"hooks of UserPromptSubmit: {in_words(error)}")
         return Handled(f"Blocked: hooks of UserPromptSubmit failed: {in_words(error)}")
     if outcome.decision == "deny" or outcome.stop is not None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["camel", "names_of", "ours", "theirs"]
+__all__ = ["camel", "names_of", "ours", "own_name", "theirs"]
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "bash": ("Bash",), "read": ("Read",), "write": ("Write",), "edit": ("Edit", "MultiEdit"),
@@ -15,7 +15,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "web_search": ("WebSearch",), "spawn_agent": ("Agent", "Task"), "ask_user": ("AskUserQuestion",),
     "activate_skill": ("Skill",), "tasks": ("TodoWrite",),
 }  # fmt: skip
-_OURS = {theirs: ours for ours, names in reversed(_NAMES.items()) for theirs in names}
+_OURS: Mapping[str, str] = {theirs: ours for ours, names in reversed([*_NAMES.items()]) for theirs in names}
 _ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     "read": {"path": "file_path"}, "write": {"path": "file_path"},
     "edit": {"path": "file_path", "old": "old_string", "new": "new_string", "all": "replace_all"},
@@ -30,8 +30,13 @@ _EXTRA = frozenset({"description", "run_in_background", "dangerouslyDisableSandb
 
 def names_of(tool: str) -> tuple[str, ...]:
     """Return every name that a matcher may have for a tool, given by any of them."""
-    mine = _OURS.get(tool, tool)
+    mine = own_name(tool)
     return tuple(dict.fromkeys((tool, mine, *_NAMES.get(mine, ()))))
+
+
+def own_name(tool: str) -> str:
+    """Return the name that a tool has here."""
+    return _OURS.get(tool, tool)
 
 
 def theirs(tool: str, args: Mapping[str, Any], cwd: Path) -> tuple[str, dict[str, Any]]:
@@ -42,7 +47,7 @@ def theirs(tool: str, args: Mapping[str, Any], cwd: Path) -> tuple[str, dict[str
         found["edits"] = [{renamed.get(k, k): v for k, v in one.items()} for one in edits if isinstance(one, Mapping)]
     key = renamed.get("path", "path")
     if tool in _PATHS and isinstance(path := found.get(key), str):
-        found[key] = os.path.normpath(cwd / os.path.expanduser(path))
+        found[key] = os.path.normpath(cwd / Path(path).expanduser())
     name = _NAMES[tool][0] if tool in _NAMES and tool != "apply_patch" else tool
     return name, found
 
@@ -56,7 +61,7 @@ def ours(tool: str, wanted: Mapping[str, Any], cwd: Path) -> dict[str, Any]:
             {back.get(k, k): v for k, v in one.items()} if isinstance(one, Mapping) else one for one in edits
         ]
     path = found.get("path")
-    if tool in _PATHS and isinstance(path, str) and os.path.isabs(path):
+    if tool in _PATHS and isinstance(path, str) and Path(path).is_absolute():
         inside = os.path.relpath(path, cwd)
         found["path"] = path if inside.startswith("..") else inside
     return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,7 +40,7 @@ def variables(hook: Hook, around: Surroundings) -> dict[str, str]:
     return {**found, **{str(k): str(v) for k, v in (plugin.get("env") or {}).items()}}
 
 
-def filled(text: str, hook: Hook, values: Mapping[str, str], *, shell: bool = False) -> str:
+def filled(text: str, hook: Hook, values: Mapping[str, str], *, quoted: bool = True) -> str:
     """Return a text with the folders and options in place of their names.
 
     In a shell line only values are put in that no shell reads anything into; the shell finds the others in its environment.
@@ -51,7 +50,7 @@ def filled(text: str, hook: Hook, values: Mapping[str, str], *, shell: bool = Fa
     def value(match: re.Match[str]) -> str:
         name = match[1]
         found = options.get(name[12:]) if name.startswith("user_config.") else values.get(name)
-        if found is None or (shell and not _HARMLESS.match(str(found))):
+        if found is None or (not quoted and not _HARMLESS.match(str(found))):
             return match[0]
         return str(found)
 
@@ -63,7 +62,7 @@ def command_line(hook: Hook, values: Mapping[str, str]) -> list[str]:
     command, args = str(hook.handler["command"]), hook.handler.get("args")
     if args is not None:
         return [filled(one, hook, values) for one in (command, *args)]
-    line = filled(command, hook, values, shell=True)
+    line = filled(command, hook, values, quoted=False)
     shell = hook.handler.get("shell") or ("bash" if hook.dialect == "copilot" else "sh")
     if shell == "powershell":
         return ["pwsh", "-NoProfile", "-NonInteractive", "-Command", line]
@@ -100,12 +99,3 @@ async def run_command(hook: Hook, payload: Mapping[str, Any], around: Surroundin
     if cut and code != 2:
         return Ended(code, problem=f"it wrote more than {MOST:,} characters")
     return Ended(code, "" if cut else stdout, stderr)
-
-
-def program_of(hook: Hook) -> str:
-    """Return the program that a command begins with, as far as its text says; empty: nobody knows."""
-    try:
-        words = shlex.split(str(hook.handler.get("command", "")))
-    except ValueError:
-        return ""
-    return words[0] if words and "=" not in words[0] else ""

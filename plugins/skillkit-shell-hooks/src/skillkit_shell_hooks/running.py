@@ -144,18 +144,26 @@ async def _answer(hook: Hook, payload: Mapping[str, Any], around: Surroundings) 
 
 async def _run(hook: Hook, payload: Mapping[str, Any], around: Surroundings) -> Answer:
     began = time.monotonic()
-    if hook.type == "command":
-        from .processes import run_command as run
-    elif hook.type == "http":
-        from .web import run_http as run
-    elif around.ask is not None:
-        run = around.ask
-    else:
+    run = _runner(hook, around)
+    if run is None:
         return failed(hook, f"handlers of type {hook.type!r} need an agent", closed=around.closed)
     ended = await run(hook, camel(payload) if hook.wire == "camel" else payload, around)
     answer = read_answer(hook, ended, closed=around.closed, tool=str(payload.get("tool_name") or ""))
     _log.debug("%s: %.3f s, %s", hook.label, time.monotonic() - began, answer.failure or answer.decision)
     return answer
+
+
+def _runner(hook: Hook, around: Surroundings) -> Runner | None:
+    """Return what runs a handler; ``None``: nothing can here."""
+    if hook.type == "command":
+        from .processes import run_command
+
+        return run_command
+    if hook.type == "http":
+        from .web import run_http
+
+        return run_http
+    return around.ask
 
 
 def fold(answers: Sequence[Answer]) -> Outcome:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["PROJECT_FILE", "all_hooks", "any_hooks", "brought_hooks", "note_problems", "own_hooks", "setting"]
 
 PROJECT_FILE = ".skillkit/hooks.json"
+_ORIGINS = {"flags": "settings", "environment": "settings"}
 
 
 def any_hooks(host: Host) -> bool:
@@ -43,7 +44,7 @@ def own_hooks(host: Host) -> list[Hook]:
         section = layer.data.get("hooks")
         if isinstance(section, Mapping):
             events = {name: groups for name, groups in section.items() if name in EVENTS}
-            found += hooks_of(events, origin=layer.name, file=layer.where("hooks"))
+            found += hooks_of(events, origin=_ORIGINS.get(layer.name, layer.name), file=layer.where("hooks"))
     found += _of_file(host.config_dir / "hooks.json", "user")
     if host.trusts(PROJECT_FILE):
         found += _of_file(host.cwd / PROJECT_FILE, "project")
