@@ -76,13 +76,19 @@ def _text(hook: Hook, payload: Mapping[str, Any]) -> str:
     return prompt.replace("$ARGUMENTS", data) if "$ARGUMENTS" in prompt else f"{prompt}\n\n{data}"
 
 
+def _model(agent: AgentRunner, hook: Hook) -> str | None:
+    """Return the model that a hook names, where it is known here; else that of the run answers."""
+    named = hook.handler.get("model")
+    return named if isinstance(named, str) and agent.host.models.has(named) else None
+
+
 async def _prompt(agent: AgentRunner, hook: Hook, payload: Mapping[str, Any]) -> str:
     answer = await agent.scheduler.complete(
         [UserMessage(content=(TextBlock(_text(hook, payload)),))],
         system=_SYSTEM,
         schema=_SCHEMA,
         purpose="shell-hooks.prompt",
-        model=hook.handler.get("model"),
+        model=_model(agent, hook),
     )
     return answer.text
 
@@ -94,7 +100,8 @@ async def _agent(agent: AgentRunner, hook: Hook, payload: Mapping[str, Any]) -> 
         bare=True,
         only_tools=reading,
         limits=Limits(turns=_TURNS),
-        model=hook.handler.get("model") or agent.config.model,
+        tools=agent.toolbox.own,
+        model=_model(agent, hook),
         options=agent.config.options,
     )
     async with AgentRunner(config, host=agent.host, name="hook") as below:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from .events import EVENTS
-
-if TYPE_CHECKING:
-    from skillkit_core import Host
 
 __all__ = ["HooksConfig"]
 
@@ -29,13 +26,6 @@ class _Settings(BaseModel):
     on_failure: Literal["closed", "open"] = Field(
         default="closed", description="closed: what guards and fails denies; only your own configuration opens it"
     )
-
-    @staticmethod
-    def doctor(host: Host) -> None:
-        """Say which hooks cannot run here."""
-        from .sources import note_problems
-
-        note_problems(host)
 
 
 _EVENTS: dict[str, Any] = {

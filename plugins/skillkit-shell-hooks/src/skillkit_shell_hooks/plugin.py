@@ -50,9 +50,16 @@ def register_hookspecs(add: Callable[..., Any]) -> None:
 
 
 @hookimpl
-def register_shell_hook_events(register: Callable[[Factory], None]) -> None:
-    """Offer the events by name, with the reason of each that does not happen here."""
+def register_shell_hook_events(register: Callable[[Factory], None], host: Host) -> None:
+    """Offer the events by name, with the reason of each that does not happen here.
+
+    Whoever asks for them wants to know what is wrong: the doctor is told of hooks that cannot run.
+    """
     register(Factory("events", _events))
+    if any_hooks(host):
+        from .sources import note_problems
+
+        note_problems(host)
 
 
 def _events(host: Host) -> Mapping[str, str]:
@@ -85,17 +92,19 @@ def _described(folder: str) -> Sequence[str]:
     return described(Path(folder, _PROJECT_FILE))
 
 
+def any_hooks(host: Host) -> bool:
+    """Return whether there may be hooks here. Nothing is imported or read for it."""
+    if host.config.raw("hooks") is not None or host.registry("shell_hooks").entries():
+        return True
+    return (host.config_dir / "hooks.json").exists() or (host.cwd / _PROJECT_FILE).exists()
+
+
 @hookimpl(timeout=_HOUR)
 async def session_start(event: t.SessionStartEvent, ctx: HandlerContext) -> Any:
     """Arm the handlers that have something to do, and run the hooks of ``SessionStart``."""
     agent = ctx.agent
-    if agent is None:
+    if agent is None or not any_hooks(agent.host):
         return None
-    host = agent.host
-    if host.config.raw("hooks") is None and not host.registry("shell_hooks").entries():
-        files = (host.config_dir / "hooks.json", host.cwd / _PROJECT_FILE)
-        if not any(file.exists() for file in files):
-            return None
     from . import handlers
 
     return await handlers.session_start(agent, event)

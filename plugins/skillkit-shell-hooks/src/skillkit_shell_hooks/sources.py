@@ -13,17 +13,10 @@ from .events import EVENTS
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host
 
-__all__ = ["PROJECT_FILE", "all_hooks", "any_hooks", "brought_hooks", "note_problems", "own_hooks", "setting"]
+__all__ = ["PROJECT_FILE", "all_hooks", "brought_hooks", "note_problems", "own_hooks", "setting"]
 
 PROJECT_FILE = ".skillkit/hooks.json"
 _ORIGINS = {"flags": "settings", "environment": "settings"}
-
-
-def any_hooks(host: Host) -> bool:
-    """Return whether there may be hooks here. Nothing is imported or read for it."""
-    if host.config.raw("hooks") is not None or (host.config_dir / "hooks.json").exists():
-        return True
-    return bool(host.registry("shell_hooks").entries()) or (host.cwd / PROJECT_FILE).exists()
 
 
 def setting(host: Host, name: str, default: Any) -> Any:
@@ -91,7 +84,7 @@ def brought_hooks(host: Host, agent: AgentRunner | None) -> Iterator[Hook]:
 
 def all_hooks(host: Host, agent: AgentRunner | None = None) -> Sequence[Hook]:
     """Return all hooks there are."""
-    return [*own_hooks(host), *brought_hooks(host, agent)] if any_hooks(host) else []
+    return [*own_hooks(host), *brought_hooks(host, agent)]
 
 
 def described(file: Path) -> list[str]:

@@ -133,7 +133,7 @@ async def _made(agent: AgentRunner, request: _Request, settings: Settings, below
         only_tools=request.only_tools,
         limits=request.limits,
         parallel_tools=mine.parallel_tools,
-        options=mine.options,
+        options={**mine.options, "agent_name": request.name},
         skills=tuple(known),
     )
     session = below[0] if below else "new" if kept else None
