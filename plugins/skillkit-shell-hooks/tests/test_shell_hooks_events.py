@@ -7,6 +7,9 @@ import json
 from typing import Any
 
 import pytest
+import skillkit_commands.plugin
+import skillkit_skills.plugin
+from skillkit_commands import Prompt, SlashCommands
 
 from skillkit_core import (
     AgentConfig,
@@ -168,6 +171,39 @@ def test_plain_text_of_a_prompt_hook_is_context(stage, write):
     agent, model = stage("hello", hooks={"UserPromptSubmit": write.group("echo today is monday")})
     assert go(chat(agent, "hi")).content == "hello"
     assert "today is monday" in sent(model)
+
+
+SKILL = "---\nname: deploy\ndescription: Deploys.\n---\nDeploy $ARGUMENTS.\n"
+
+
+def test_a_skill_that_a_person_calls_is_seen_before_it_is_put_in(stage, logged, write, skillkit_home):
+    folder = skillkit_home.config_dir / "skills" / "deploy"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(SKILL)
+    hooks = {"UserPromptExpansion": write.group(f"{logged.command}; echo not on Fridays >&2; exit 2", "deploy")}
+    agent, model = stage("done", hooks=hooks, plugins=[("skills", skillkit_skills.plugin)])
+    assert go(chat(agent, "/deploy prod")).content == "Blocked: not on Fridays"
+    assert not model.requests
+    (seen,) = logged.seen()
+    assert (seen["command_name"], seen["command_args"], seen["prompt"]) == ("deploy", "prod", "/deploy prod")
+
+
+@pytest.mark.parametrize(("code", "asked"), [(0, True), (1, False), (2, False)])
+def test_a_slash_command_is_seen_before_an_agent_is_asked(stage, logged, write, skillkit_home, code, asked):
+    folder = skillkit_home.config_dir / "commands"
+    folder.mkdir(parents=True)
+    (folder / "fix.md").write_text("Fix $ARGUMENTS.\n")
+    hooks = {"UserPromptExpansion": write.group(f"{logged.command}; exit {code}")}
+    agent, _ = stage("done", hooks=hooks, plugins=[("commands", skillkit_commands.plugin)])
+
+    async def work() -> Any:
+        async with agent:
+            commands = SlashCommands(agent)
+            return await commands.run(commands.match("/fix it"))
+
+    said = go(work())
+    assert isinstance(said, Prompt) is asked
+    assert [(row["command_name"], row["command_args"]) for row in logged.seen()] == [("fix", "it")]
 
 
 def test_a_session_begins_with_context_and_ends_with_a_word(stage, logged, write):

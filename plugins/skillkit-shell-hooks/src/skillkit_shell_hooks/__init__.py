@@ -8,11 +8,20 @@ if TYPE_CHECKING:
     from .answers import UNSAID
     from .definitions import Hook, hooks_of
     from .events import EVENTS
-    from .running import Outcome, Surroundings, run_hooks
+    from .running import Outcome, run_hooks
+    from .surroundings import Surroundings
 
 __all__ = ["EVENTS", "UNSAID", "Hook", "Outcome", "Surroundings", "hooks_of", "run_hooks"]
 
-_MODULE_OF = {"EVENTS": "events", "UNSAID": "answers", "Hook": "definitions", "hooks_of": "definitions"}
+_MODULE_OF = {
+    "EVENTS": "events",
+    "Hook": "definitions",
+    "Outcome": "running",
+    "Surroundings": "surroundings",
+    "UNSAID": "answers",
+    "hooks_of": "definitions",
+    "run_hooks": "running",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -20,4 +29,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f".{_MODULE_OF.get(name, 'running')}", __name__), name)
+    return getattr(import_module(f".{_MODULE_OF[name]}", __name__), name)

@@ -12,7 +12,9 @@ from .answers import UNSAID
 from .naming import theirs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from .running import Outcome
 
 __all__ = ["HookApprover"]
 
@@ -28,11 +30,13 @@ class HookApprover(Approver):
     Args:
         agent: whose calls.
         inner: who is asked where no hook decides; ``None``: whoever the host finds.
+        fire: runs the hooks of an event of an agent.
     """
 
-    def __init__(self, agent: AgentRunner, inner: Approver | None) -> None:
+    def __init__(self, agent: AgentRunner, inner: Approver | None, fire: Callable[..., Awaitable[Outcome]]) -> None:
         self._agent = ref(agent)
         self._inner = inner
+        self._fire = fire
 
     async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
         """Decide one call."""
@@ -49,14 +53,12 @@ class HookApprover(Approver):
         return await inner.approve(request)
 
     async def _by_hooks(self, agent: AgentRunner, request: ApprovalRequest) -> ApprovalDecision | None:
-        from .handlers import fire, state_of
-
-        allowed = state_of(agent).get("allowed", {}).pop(request.tool_call_id, None)
+        allowed = agent.state("shell-hooks").get("allowed", {}).pop(request.tool_call_id, None)
         if allowed is not None and same_json(allowed, request.args) and _only_the_mode_asks(request):
             return ApprovalDecision("allow", "a PreToolUse hook allows it", origin=_ORIGIN)
         name, args = theirs(request.tool_name, dict(request.args), agent.cwd)
         fields = {"tool_name": name, "tool_input": args, "permission_suggestions": _suggestions(request)}
-        outcome = await fire(agent, "PermissionRequest", fields)
+        outcome = await self._fire(agent, "PermissionRequest", fields)
         if outcome.decision == "deny" or outcome.stop is not None:
             return ApprovalDecision("deny", outcome.reason or outcome.stop or "a hook denies it", origin=_ORIGIN)
         if outcome.decision != "allow":

@@ -27,7 +27,7 @@ from .definitions import Hook
 if TYPE_CHECKING:
     from skillkit_core import DrivenRun
 
-    from .running import Runner, Surroundings
+    from .surroundings import Runner, Surroundings
 
 __all__ = ["runner"]
 

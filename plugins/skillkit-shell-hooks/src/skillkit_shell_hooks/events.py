@@ -35,10 +35,7 @@ ABOUT: Mapping[str, About] = {
     "SessionStart": About("source", text=True),
     "Setup": About("trigger", absent="nothing here sets up a project"),
     "UserPromptSubmit": About(guard=True, blocks=True, text=True),
-    "UserPromptExpansion": About(
-        "command_name", guard=True, blocks=True, text=True,
-        absent="front ends expand a slash command before a run hears of it; UserPromptSubmit sees the text",
-    ),
+    "UserPromptExpansion": About("command_name", guard=True, blocks=True, text=True),
     "PreToolUse": About("tool_name", guard=True, blocks=True),
     "PermissionRequest": About("tool_name"),
     "PermissionDenied": About("tool_name"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,16 +28,18 @@ from .definitions import Hook
 from .events import EVENTS, topic
 from .naming import ours, theirs
 from .place import judge_of, surroundings
-from .running import Judge, Outcome, Surroundings, fold, run_hooks
+from .running import Outcome, fold, run_hooks
 from .sources import brought_hooks, own_hooks
+from .surroundings import Judge, Surroundings
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentRunner, HandlerContext
+    from skillkit_core import AgentRunner, HandlerContext, Host
     from skillkit_core.events import types as t
 
 WAITING = topic("waiting")
 _WORK = topic("work")
 _SOURCES = {"startup": "startup", "new": "clear", "resume": "resume", "fork": "resume"}
+_SKILL = re.compile(r"[/$](?:skill:)?([^\s/$]+)(?:\s+(.*))?\Z", re.S)
 _LAST_WORDS = 3.0  # seconds for hooks that nobody waits for, when a session ends
 
 
@@ -171,7 +174,7 @@ async def session_start(agent: AgentRunner, event: t.SessionStartEvent) -> Sessi
         from .approving import HookApprover
 
         if not isinstance(agent.config.approver, HookApprover):
-            agent.configure(approver=HookApprover(agent, agent.config.approver))
+            agent.configure(approver=HookApprover(agent, agent.config.approver, fire))
     source = _SOURCES.get(event.reason)
     if agent.parent is not None or source is None or "SessionStart" not in wanted:
         return None
@@ -208,12 +211,47 @@ async def input(ctx: HandlerContext, event: t.InputEvent) -> Handled | None:
     if agent is None or agent.parent is not None:
         return None
     try:
+        if (refused := await _called(agent, event.text)) is not None:
+            return Handled(refused)
         outcome = await fire(agent, "UserPromptSubmit", {"prompt": event.text})
     except Exception as error:  # noqa: BLE001 - fails closed
         await agent.events.complain("input", f"hooks of UserPromptSubmit: {in_words(error)}")
         return Handled(f"Blocked: hooks of UserPromptSubmit failed: {in_words(error)}")
     if outcome.decision == "deny" or outcome.stop is not None:
         return Handled(f"Blocked: {outcome.reason or outcome.stop}")
+    _keep(agent, outcome)
+    return None
+
+
+async def _called(agent: AgentRunner, text: str) -> str | None:
+    """Ask the hooks of ``UserPromptExpansion`` where a text calls a skill that no front end has asked about."""
+    call = _SKILL.match(text.strip())
+    seen = state_of(agent).pop("expanded", None) == text
+    if call is None or seen or not agent.host.skills.has(call[1]):
+        return None
+    return await _expanded(agent, call[1], call[2] or "", "skill", text)
+
+
+def prompt_guard(host: Host) -> Callable[[AgentRunner, Any, str], Awaitable[str | None]]:
+    """Return what asks the hooks of ``UserPromptExpansion`` about a slash command."""
+
+    async def guard(agent: AgentRunner, invocation: Any, text: str) -> str | None:
+        name, arguments, origin = invocation.command.name, invocation.arguments, invocation.command.origin
+        state_of(agent)["expanded"] = text  # the input that follows is the same call
+        return await _expanded(agent, name, arguments, origin, f"/{name} {arguments}".strip())
+
+    return guard
+
+
+async def _expanded(agent: AgentRunner, name: str, arguments: str, origin: str, prompt: str) -> str | None:
+    """Ask the hooks of ``UserPromptExpansion``; return why the prompt is not taken."""
+    fields = {
+        "expansion_type": "slash_command", "command_name": name, "command_args": arguments, "command_source": origin,
+        "prompt": prompt,
+    }  # fmt: skip
+    outcome = await fire(agent, "UserPromptExpansion", fields)
+    if outcome.decision == "deny" or outcome.stop is not None:
+        return f"Blocked: {outcome.reason or outcome.stop}"
     _keep(agent, outcome)
     return None
 

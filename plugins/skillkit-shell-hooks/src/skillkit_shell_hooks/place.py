@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core.errors import UsageError
 
 from .naming import names_of
-from .running import Judge, Surroundings
 from .sources import setting
+from .surroundings import Judge, Surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -110,9 +110,16 @@ async def session_start(event: t.SessionStartEvent, ctx: HandlerContext) -> Any:
     return await handlers.session_start(agent, event)
 
 
-@hookimpl(phase="rewrite", timeout=_HOUR, while_=("shell-hooks.UserPromptSubmit",))
+@hookimpl(optionalhook=True)
+def register_prompt_guards(register: Callable[[Factory], None], host: Host) -> None:
+    """Ask the hooks of ``UserPromptExpansion`` before an agent is asked what a slash command says."""
+    if any_hooks(host):
+        register(Factory("shell-hooks", "skillkit_shell_hooks.handlers:prompt_guard"))
+
+
+@hookimpl(phase="rewrite", timeout=_HOUR, while_=("shell-hooks.UserPromptSubmit", "shell-hooks.UserPromptExpansion"))
 async def input(event: t.InputEvent, ctx: HandlerContext) -> Any:
-    """Ask the hooks of ``UserPromptSubmit`` before anybody else sees what a person says."""
+    """Ask the hooks of what a person says, and of a skill that is called, before anybody else sees it."""
     from . import handlers
 
     return await handlers.input(ctx, event)

@@ -15,7 +15,7 @@ from .answers import Ended
 from .definitions import Hook
 
 if TYPE_CHECKING:
-    from .running import Surroundings
+    from .surroundings import Surroundings
 
 __all__ = ["filled", "run_command", "variables"]
 

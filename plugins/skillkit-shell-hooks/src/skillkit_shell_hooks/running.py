@@ -5,59 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
-from .answers import UNSAID, Answer, Decision, Ended, failed, read_answer
+from .answers import UNSAID, Answer, Decision, failed, read_answer
 from .definitions import Hook
 from .events import ABOUT, About
 from .matching import fits, matcher_problem
 from .naming import camel
+from .surroundings import Runner, Surroundings
 
-if TYPE_CHECKING:
-    from skillkit_core import AbortSignal
+__all__ = ["Outcome", "chosen", "fold", "problems", "run_hooks"]
 
-__all__ = ["Judge", "Outcome", "Surroundings", "chosen", "run_hooks"]
-
-Judge: TypeAlias = Callable[[str, Mapping[str, Any]], bool]
-"""Says whether a rule of permissions is about a call: ``(rule, input) -> bool``."""
-Runner: TypeAlias = Callable[[Hook, Mapping[str, Any], "Surroundings"], Awaitable[Ended]]
 _ORDER: Mapping[Decision, int] = {"none": 0, "allow": 1, "ask": 2, "deny": 3}
 _TOOLS = frozenset({"PreToolUse", "PermissionRequest", "PermissionDenied", "PostToolUse", "PostToolUseFailure"})
 _log = logging.getLogger("skillkit.shell_hooks")
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """Where hooks run.
-
-    Attributes:
-        cwd: their folder.
-        project: the folder of the project.
-        environ: variables of the host, of which a hook sees the harmless ones and ``names``.
-        names: further variables that hooks see.
-        box: opens the sandbox that commands run in, or raises; ``None``: they run without one.
-        signal: ends them.
-        closed: a guard that fails denies.
-        judge: judges ``if``; ``None``: nobody can, so that a hook with ``if`` always runs.
-        names_of: further names of a tool, which matchers know too.
-        ask: runs handlers of the kinds ``prompt``, ``agent`` and ``mcp_tool``; ``None``: they cannot run here.
-        later: takes the work of a hook that nobody waits for (``async``), with what it says.
-    """
-
-    cwd: Path
-    project: Path
-    environ: Mapping[str, str]
-    names: Sequence[str] = ()
-    box: Callable[[], Any] | None = None
-    signal: AbortSignal | None = None
-    closed: bool = True
-    judge: Judge | None = None
-    names_of: Callable[[str], Iterable[str]] = lambda name: (name,)
-    ask: Runner | None = None
-    later: Callable[[Awaitable[Answer]], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from .answers import Ended
 from .definitions import Hook
 
 if TYPE_CHECKING:
-    from .running import Surroundings
+    from .surroundings import Surroundings
 
 __all__ = ["run_http"]
 
