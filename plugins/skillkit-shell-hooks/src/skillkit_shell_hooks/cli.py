@@ -40,7 +40,7 @@ def hooks() -> None:
 @json_option
 @click.pass_obj
 def list_(state: Any, events: bool, as_json: bool) -> None:
-    """List the hooks that count here, with what each runs and what is wrong with it."""
+    """List the hooks, and what is wrong with them."""
     if events:
         _list_events(as_json)
         return
@@ -105,7 +105,7 @@ def _list_events(as_json: bool) -> None:
 @json_option
 @click.pass_context
 def test(ctx: click.Context, event: str, tool: str | None, given: str, as_json: bool) -> None:
-    """Run the hooks of an event that is made up, and show what each says.
+    """Run the hooks of an event that is made up.
 
     \b
     skillkit hooks test PreToolUse --tool bash --input '{"command": "rm -rf build"}'
@@ -184,7 +184,7 @@ def _print(outcome: Outcome, seconds: float) -> None:
         echo("No hook is about this.")
         return
     rows = [
-        [one.hook.origin, short_path(one.hook.shown), one.failure or one.decision]
+        [one.hook.origin, short_path(one.hook.shown), f"failed: {one.failure}" if one.failure else one.decision]
         for one in outcome.answers
         if one.hook is not None
     ]

@@ -55,4 +55,7 @@ async def run_http(hook: Hook, payload: Mapping[str, Any], around: Surroundings)
     except TimeoutError:
         return Ended(None, problem=f"{url} took longer than {hook.seconds:g} s")
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        return Ended(None, problem=f"{url} cannot be reached: {error or type(error).__name__}")
+        return Ended(
+            None,
+            problem=f"{url} cannot be reached: {getattr(error, 'strerror', None) or error or type(error).__name__}",
+        )
