@@ -330,10 +330,11 @@ def test_a_hook_answers_a_question_in_the_place_of_a_person(stage, logged, write
         "Notification": write.group(logged.command, "permission_prompt"),
         "PermissionDenied": write.group(logged.command),
     }
-    agent, _ = stage(CALL, "done", hooks=hooks, approver=person)
+    agent, _ = stage(CALL, "done", hooks=hooks)
 
     async def work() -> None:
         async with agent:
+            agent.configure(approver=person)  # as a front end does that comes later
             agent.events.on("before_tool_call", lambda event: ToolCallEventResult(ask="Really?"), phase="guard")
             await agent.chat("go")
 

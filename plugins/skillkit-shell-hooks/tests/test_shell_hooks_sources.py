@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from skillkit_shell_hooks import EVENTS, Hook, Surroundings, hooks_of, run_hooks
+from skillkit_shell_hooks import EVENTS, UNSAID, Hook, Surroundings, hooks_of, run_hooks
 
 from skillkit_core import AgentRunner, hookimpl
 from skillkit_core.descriptors import Factory
@@ -148,6 +148,21 @@ def test_what_is_written_wrongly_is_no_guard_that_is_lost(tmp_path, handler, dec
     around = Surroundings(tmp_path, tmp_path, {"PATH": "/usr/bin:/bin"})
     payload = {"tool_name": "Bash", "tool_input": {}}
     assert asyncio.run(run_hooks(hooks, "PreToolUse", payload, around)).decision == decision
+
+
+@pytest.mark.parametrize(
+    ("said", "decision", "wanted"),
+    [
+        ({"permissionDecision": "deny", "permissionDecisionReason": "r"}, "deny", UNSAID),
+        ({"permissionDecision": "allow", "modifiedArgs": {"command": "ls"}}, "allow", {"command": "ls"}),
+        ({"permissionDecision": "perhaps"}, "deny", UNSAID),
+    ],
+)
+def test_the_flat_form_of_copilot_is_read(tmp_path, write, said, decision, wanted):
+    hooks = hooks_of({"PreToolUse": write.group(write.says(**said))}, dialect="copilot")
+    around = Surroundings(tmp_path, tmp_path, {"PATH": "/usr/bin:/bin"})
+    outcome = asyncio.run(run_hooks(hooks, "PreToolUse", {"tool_name": "Bash"}, around))
+    assert (outcome.decision, outcome.input) == (decision, wanted)
 
 
 def test_a_folder_with_odd_signs_in_its_name_runs_nothing(tmp_path):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from .surroundings import Runner, Surroundings
 
-__all__ = ["runner"]
+__all__ = ["inside", "runner"]
 
 _SCHEMA = {
     "type": "object",
@@ -44,6 +44,11 @@ _SYSTEM = (
 )
 _TURNS = 50
 _inside: ContextVar[bool] = ContextVar("skillkit_shell_hooks_inside", default=False)
+
+
+def inside() -> bool:
+    """Return whether this is the work of a hook."""
+    return _inside.get()
 
 
 def runner(agent: AgentRunner) -> Runner:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from skillkit_core.events.results import (
 from skillkit_core.events.types import HandlerErrorEvent
 
 from .answers import UNSAID, Answer
+from .asking import inside, runner
 from .definitions import Hook
 from .events import EVENTS, topic
 from .naming import ours, theirs
@@ -59,8 +61,6 @@ def _hooks(agent: AgentRunner) -> list[Hook]:
 
 
 def _around(agent: AgentRunner, judge: Judge | None = None) -> Surroundings:
-    from .asking import runner
-
     signal = agent.scheduler.signal if agent.running else None
     later = partial(_later, agent)
     return surroundings(agent.host, agent.cwd, signal=signal, judge=judge, ask=runner(agent), later=later)
@@ -95,6 +95,8 @@ async def fire(agent: AgentRunner, event: str, fields: Mapping[str, Any], judge:
         fields: what hooks get on stdin beside what all of them get.
         judge: judges ``if``.
     """
+    if inside() and event not in ("PreToolUse", "PermissionRequest"):
+        return Outcome()  # the agent of a hook is guarded, and nobody is told of it
     session = agent.open_session
     payload = {
         "session_id": session.id if session is not None else agent.session_id or "",
@@ -170,11 +172,6 @@ async def session_start(agent: AgentRunner, event: t.SessionStartEvent) -> Sessi
     kept["hooks"] = own_hooks(agent.host)
     wanted = {hook.event for hook in _hooks(agent)} & EVENTS.keys()
     agent.events.arm(*map(topic, wanted))
-    if agent.parent is None and wanted & {"PermissionRequest", "PreToolUse"}:
-        from .approving import HookApprover
-
-        if not isinstance(agent.config.approver, HookApprover):
-            agent.configure(approver=HookApprover(agent, agent.config.approver, fire))
     source = _SOURCES.get(event.reason)
     if agent.parent is not None or source is None or "SessionStart" not in wanted:
         return None
@@ -257,14 +254,26 @@ async def _expanded(agent: AgentRunner, name: str, arguments: str, origin: str, 
 
 
 async def before_agent_start(ctx: HandlerContext, event: t.BeforeAgentStartEvent) -> BeforeAgentStartResult | None:
-    """Run the hooks of ``SubagentStart``."""
+    """Let hooks answer questions about calls; run those of ``SubagentStart``."""
     agent = ctx.agent
-    if agent is None or agent.parent is None:
+    if agent is None:
+        return None
+    if agent.parent is None:
+        _answer_first(agent)
         return None
     outcome = await fire(agent, "SubagentStart", {})
     if not outcome.context:
         return None
     return BeforeAgentStartResult(messages=[_message(agent, *one) for one in outcome.context])
+
+
+def _answer_first(agent: AgentRunner) -> None:
+    """Put hooks before the approver of the run, whichever front end has set it by now."""
+    from .approving import HookApprover
+
+    run = agent.scheduler.run
+    if run is not None and not isinstance(run.config.approver, HookApprover):
+        run.config = replace(run.config, approver=HookApprover(agent, run.config.approver, fire))
 
 
 def turn_start(ctx: HandlerContext) -> TurnStartResult | None:

@@ -125,9 +125,12 @@ async def input(event: t.InputEvent, ctx: HandlerContext) -> Any:
     return await handlers.input(ctx, event)
 
 
-@hookimpl(timeout=_HOUR, while_=("shell-hooks.SubagentStart",))
+@hookimpl(
+    timeout=_HOUR,
+    while_=("shell-hooks.SubagentStart", "shell-hooks.PreToolUse", "shell-hooks.PermissionRequest"),
+)
 async def before_agent_start(event: t.BeforeAgentStartEvent, ctx: HandlerContext) -> Any:
-    """Run the hooks of ``SubagentStart`` where an agent works for another one."""
+    """Let hooks answer questions about calls, and run those of ``SubagentStart`` where an agent works for another one."""
     from . import handlers
 
     return await handlers.before_agent_start(ctx, event)

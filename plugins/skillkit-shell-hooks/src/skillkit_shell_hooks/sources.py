@@ -57,7 +57,7 @@ def _of_file(file: Path, origin: str) -> list[Hook]:
         return _lost(file, origin, f"it is no JSON: {error}")
     if not isinstance(data, Mapping):
         return _lost(file, origin, "it is no object")
-    return hooks_of(data, origin=origin, file=str(file))
+    return [] if data.get("disableAllHooks") is True else hooks_of(data, origin=origin, file=str(file))
 
 
 def _lost(file: Path, origin: str, why: str) -> list[Hook]:
