@@ -15,7 +15,7 @@ from skillkit_core import hookimpl, hookspec
 from skillkit_core.descriptors import Command, ConfigSection, Factory
 
 if TYPE_CHECKING:
-    from skillkit_core import HandlerContext, Host
+    from skillkit_core import AgentRunner, HandlerContext, Host
     from skillkit_core.events import types as t
 
 _HOUR = 3600.0
@@ -92,18 +92,21 @@ def _described(folder: str) -> Sequence[str]:
     return described(Path(folder, _PROJECT_FILE))
 
 
-def any_hooks(host: Host) -> bool:
-    """Return whether there may be hooks here. Nothing is imported or read for it."""
-    if host.config.raw("hooks") is not None or host.registry("shell_hooks").entries():
+def any_hooks(host: Host, agent: AgentRunner | None = None) -> bool:
+    """Return whether there may be hooks here, of settings, of files, or of plugins for an agent."""
+    if host.config.raw("hooks") is not None:
         return True
-    return (host.config_dir / "hooks.json").exists() or (host.cwd / _PROJECT_FILE).exists()
+    if (host.config_dir / "hooks.json").exists() or (host.cwd / _PROJECT_FILE).exists():
+        return True
+    registry = host.registry("shell_hooks")
+    return any(registry.get(entry.address)(agent) for entry in registry.entries())
 
 
 @hookimpl(timeout=_HOUR)
 async def session_start(event: t.SessionStartEvent, ctx: HandlerContext) -> Any:
     """Arm the handlers that have something to do, and run the hooks of ``SessionStart``."""
     agent = ctx.agent
-    if agent is None or not any_hooks(agent.host):
+    if agent is None or not any_hooks(agent.host, agent):
         return None
     from . import handlers
 

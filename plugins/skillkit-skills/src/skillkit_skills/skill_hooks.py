@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core.frozen import thaw
 from skillkit_core.skills import Skill
 
-from .agent_skills import skills_of
+from .agent_skills import skills_known
 from .content import plugin_root
 from .sources import trusted
 
@@ -41,9 +41,10 @@ def shell_hooks(host: Host) -> Callable[[AgentRunner | None], Sequence[Mapping[s
     """Return what gives the plugin ``shell-hooks`` the hooks of an agent's active skills."""
 
     def of(agent: AgentRunner | None) -> Sequence[Mapping[str, Any]]:
-        if agent is None:
+        known = skills_known(agent) if agent is not None else None
+        if agent is None or known is None or not known.names:
             return ()
-        return [_entry(skill) for skill in _hooked(agent, skills_of(agent).active())]
+        return [_entry(skill) for skill in _hooked(agent, known.active())]
 
     return of
 
