@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .decide import decide_request
 from .policy import request_for
-from .rules import Rules
+from .rules import EDITS, READS, Rule, Rules
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -30,9 +30,17 @@ def rule_check(host: Host) -> Callable[[str, str, Mapping[str, Any], Mapping[str
         if one.problem:
             return True
         request = request_for(host, tool, args, annotations, "bypass", cwd)
-        if not one.names(request.name):
+        if not _names(one, request.name):
             return False
         found = decide_request(rules, request)
         return found.outcome == "deny" or (found.outcome == "ask" and request.line is not None)
 
     return check
+
+
+def _names(rule: Rule, tool: str) -> bool:
+    """Return whether a rule names a tool: by its name, as one of those that edit or read, by stars, or by its server."""
+    if rule.tool == tool or tool in {"Edit": EDITS, "Read": READS}.get(rule.tool, ()):
+        return True
+    wide = "*" in rule.tool or "?" in rule.tool or rule.tool.startswith("mcp__")
+    return wide and rule.names(tool)

@@ -83,6 +83,7 @@ def failed(hook: Hook, why: str, *, closed: bool) -> Answer:
     about = ABOUT.get(hook.event, About())
     why = tidy(why, 1000)
     wanted = hook.blocks_on_failure and about.blocks and hook.event not in ("Stop", "SubagentStop")
+    wanted = wanted or hook.event == "WorktreeCreate"  # which makes what it is about
     if wanted or (closed and about.guard):
         return Answer("deny", f"{hook.label} failed, so it is blocked: {why}", failure=why, hook=hook)
     return Answer(failure=why, hook=hook)

@@ -58,6 +58,8 @@ def chosen(hooks: Iterable[Hook], event: str, payload: Mapping[str, Any], around
     about = ABOUT.get(event, About())
     value = str(payload.get(about.matches) or "") if about.matches else ""
     values = tuple(around.names_of(value)) if about.matches == "tool_name" else (value,)
+    if about.matches == "file_path":
+        values = (value, value.rpartition("/")[2])
     found: dict[str, Hook] = {}
     for hook in hooks:
         if hook.event == event and (not about.matches or fits(hook.matcher, values)) and _meant(hook, payload, around):
