@@ -53,7 +53,7 @@ def stage(make_host: Callable[..., Host], skillkit_home: Any) -> Callable[..., A
 def logged(skillkit_home: Any) -> Any:
     """A command that keeps what it gets on stdin, and what was kept: ``logged.command``, ``logged.seen()``."""
     file: Path = skillkit_home.cwd / "seen.jsonl"
-    command = f"cat >> '{file}'; echo >> '{file}'"
+    command = f"line=$(cat); printf '%s\\n' \"$line\" >> '{file}'"  # at once, because hooks run beside each other
 
     def seen(event: str | None = None) -> list[dict[str, Any]]:
         lines = file.read_text().splitlines() if file.exists() else []
