@@ -1,4 +1,4 @@
-"""The recorded cases of bundles, by the checker that came with them: folders, marketplaces, commands and agents."""
+"""The recorded cases of bundles, by the checker that came with them: folders, marketplaces, hooks, commands and agents."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-FILES = ("expected.jsonl", "marketplaces.jsonl", "commands-behaviour.jsonl")
+FILES = ("expected.jsonl", "marketplaces.jsonl", "commands-behaviour.jsonl", "hooks-behaviour.jsonl")
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import skillkit_bash.plugin
+import skillkit_shell_hooks.plugin
 import skillkit_skills.plugin
 
 from skillkit_core import (
@@ -251,6 +252,7 @@ HOOKS = """hooks:
 
 def test_a_hook_of_an_active_skill_of_a_trusted_source_blocks_calls(real):
     host = real()
+    host.add_plugin(skillkit_shell_hooks.plugin, name="shell-hooks")
     put(host.config_dir / "skills", "careful", HOOKS)
     calls = [("bash", {"command": c}) for c in ("touch forbidden", "touch fine")]
     _, results, _ = asyncio.run(talk(host, "/careful", *calls, "ok"))
@@ -258,6 +260,13 @@ def test_a_hook_of_an_active_skill_of_a_trusted_source_blocks_calls(real):
     assert not (host.cwd / "forbidden").exists() and (host.cwd / "fine").exists()
     _, results, _ = asyncio.run(talk(host, "without", calls[0], "ok"))
     assert (host.cwd / "forbidden").exists(), "a skill that is not active has no say"
+
+
+def test_a_skill_that_guards_by_hooks_lets_nothing_run_where_nobody_runs_hooks(real):
+    host = real()
+    put(host.config_dir / "skills", "careful", HOOKS)
+    _, results, _ = asyncio.run(talk(host, "/careful", ("bash", {"command": "touch fine"}), "ok"))
+    assert results[0].outcome == "blocked" and "pip install skillkit-shell-hooks" in results[0].text
 
 
 def test_a_hook_of_an_untrusted_source_never_runs(skillkit_cli, skillkit_home):

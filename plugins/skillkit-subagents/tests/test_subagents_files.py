@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import skillkit_shell_hooks.plugin
 import skillkit_skills.plugin
 import skillkit_subagents.plugin
 from skillkit_subagents import agent_files
@@ -18,7 +19,7 @@ tools: [look, mcp__git, Edit, "Bash(git:*)"]
 disallowedTools: pay
 model: sonnet
 maxTurns: 7
-hooks: {}
+memory: user
 permissionMode: bypassPermissions
 ---
 You look, and say what you see.
@@ -105,7 +106,7 @@ def test_files_are_listed_and_shown_and_those_of_a_project_need_trust(skillkit_c
         "project:claude", ["look", "mcp__git", "Edit"], ["pay"],
     )  # fmt: skip
     assert shown["prompt"] == "You look, and say what you see."
-    assert any("Bash(git:*)" in p for p in shown["problems"]) and "no effect here: hooks" in shown["problems"]
+    assert any("Bash(git:*)" in p for p in shown["problems"]) and "no effect here: memory" in shown["problems"]
     assert any("permissionMode: bypassPermissions has no effect" in p for p in shown["problems"])
     missing = skillkit_cli("agents", "show", "loker")
     assert missing.exit_code == 2 and "looker" in missing.stderr
@@ -210,3 +211,34 @@ def test_an_agent_that_no_file_defines_is_named(make_host, skillkit_home):
     host = make_host(("skills", skillkit_skills.plugin), ("subagents", skillkit_subagents.plugin))
     (problem,) = skillkit_skills.overrides_of(host, host.skills.get("study")).problems
     assert problem.startswith("agent 'Explore' is defined nowhere")
+
+
+GUARDED = """\
+---
+name: guarded
+description: Is guarded.
+hooks:
+  PreToolUse:
+    - hooks: [{type: command, command: "echo not here >&2; exit 2"}]
+---
+You look.
+"""
+
+
+@pytest.mark.parametrize("runs", [True, False])
+async def test_hooks_of_a_file_guard_its_agent_alone_or_it_does_not_begin(agent_with, script, skillkit_home, own, runs):
+    write(skillkit_home.config_dir / "agents", "guarded.md", GUARDED)
+    script(
+        go=[
+            Reply(tool_calls=[Call("look", {})]),
+            Reply(tool_calls=[Call("spawn_agent", {"agent": "guarded", "task": "sub"})]),
+            Reply(text="done"),
+        ],
+        sub=[Reply(tool_calls=[Call("look", {})]), Reply(text="looked")],
+    )
+    plugins = [("shell-hooks", skillkit_shell_hooks.plugin)] if runs else []
+    async with agent_with(*plugins) as agent:
+        await agent.chat("go")
+        told = [m.text for m in agent.messages if isinstance(m, ToolResultMessage)]
+    assert told[0] == "look done" and len(own.used) == 1, "the agent that asks is not guarded by it"
+    assert ("looked" if runs else "skillkit-shell-hooks") in told[1]

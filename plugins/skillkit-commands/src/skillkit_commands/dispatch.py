@@ -115,6 +115,8 @@ class SlashCommands:
         command = invocation.command
         try:
             answer = await load_object(command.handler)(self._agent, invocation.arguments, ui or self._agent.ui)
+            if isinstance(answer, Prompt) and (refused := await self._refused(invocation, answer.text)):
+                return refused
         except SkillKitError:
             raise
         except Exception as error:
@@ -122,6 +124,15 @@ class SlashCommands:
         if answer is not None and not isinstance(answer, (str, Prompt, Edit)):
             raise PluginError(f"/{command.name} ({command.origin}) returned a {type(answer).__name__}")
         return answer
+
+    async def _refused(self, invocation: Invocation, text: str) -> str | None:
+        """Return why the agent is not asked what a command made (``register_prompt_guards``)."""
+        registry = self._agent.host.registry("prompt_guards")
+        for entry in registry.entries():
+            reason = await registry.get(entry.address)(self._agent, invocation, text)
+            if reason is not None:
+                return str(reason)
+        return None
 
     def _found(self) -> Iterator[tuple[int, SlashCommand]]:
         """Yield every command with its rank: 0 for those that plugins registered, 1 for those of sets."""

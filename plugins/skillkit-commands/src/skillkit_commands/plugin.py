@@ -33,12 +33,21 @@ class Hooks:
         the function of the agent.
         """
 
+    @hookspec
+    def register_prompt_guards(self, register: Callable[[Factory], None], host: Host, config: Any) -> None:
+        """See what a slash command makes of a line before an agent is asked it: ``register(Factory("acme", create))``.
+
+        ``create(host)`` returns ``async (agent, invocation, text) -> str | None``: why the agent is not asked, for the person, or
+        ``None``. A failure is an error of the command, and nothing is asked.
+        """
+
 
 @hookimpl
 def register_hookspecs(add: Callable[..., Any]) -> None:
-    """Define ``register_slash_commands``, ``register_indicators``, and their registries."""
+    """Define the families and their registries."""
     items = ("skillkit_commands.command:SlashCommand", "skillkit_commands.command:SlashCommandSet")
-    add(Hooks, kinds={"slash_commands": items, "indicators": ("skillkit_commands.indicators:Indicator", Factory)})
+    indicators = ("skillkit_commands.indicators:Indicator", Factory)
+    add(Hooks, kinds={"slash_commands": items, "indicators": indicators, "prompt_guards": Factory})
 
 
 @hookimpl

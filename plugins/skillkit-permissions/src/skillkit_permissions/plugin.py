@@ -25,11 +25,24 @@ class Hooks:
         called for every tool call. A mapping may also have a ``mode``, which makes the agent's mode stricter, never looser.
         """
 
+    @hookspec
+    def register_rule_checks(self, register: Callable[[Factory], None], host: Host, config: Any) -> None:
+        """Say whether one rule is about a call, for plugins that have rules of their own: ``host.registry("rule_checks")``.
+
+        ``create(host)`` returns ``(rule, tool, args, annotations, cwd) -> bool``, which is true also where nobody can know.
+        """
+
 
 @hookimpl
 def register_hookspecs(add: Callable[..., Any]) -> None:
-    """Define ``register_permission_rules`` and its registry ``permission_rules``."""
-    add(Hooks, kinds={"permission_rules": Factory})
+    """Define the families, whose registries are ``permission_rules`` and ``rule_checks``."""
+    add(Hooks, kinds={"permission_rules": Factory, "rule_checks": Factory})
+
+
+@hookimpl
+def register_rule_checks(register: Callable[[Factory], None]) -> None:
+    """Say whether a rule is about a call, as the rules of this plugin are read."""
+    register(Factory("permissions", "skillkit_permissions.single:rule_check"))
 
 
 @hookimpl

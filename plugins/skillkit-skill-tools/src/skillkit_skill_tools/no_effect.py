@@ -32,7 +32,6 @@ NO_EFFECT = {
 }
 """Fields that nothing reads, each with the reason."""
 
-_HOOKS = ("PreToolUse",)
 _DEFAULTS = {field.name: getattr(Skill(name="x"), field.name) for field in fields(Skill)}
 
 
@@ -69,9 +68,6 @@ def _said(skill: Skill, used: frozenset[str]) -> Iterator[tuple[str, str]]:
             yield name, why
     if skill.effort is not None and skill.context != "fork":
         yield "effort", "only a run of its own (context: fork) can think harder or less"
-    for event in skill.hooks:
-        if event not in _HOOKS:
-            yield f"hooks.{event}", f"known are {', '.join(_HOOKS)}"
     for key in ("tools", "mcp"):
         if getattr(skill.requires, key):
             yield f"requires.{key}", "nobody knows before a run which there are"
@@ -81,9 +77,22 @@ def _of_host(skill: Skill, host: Host) -> Iterator[tuple[str, str]]:
     from skillkit_skills import commands_in, dynamic_policy, overrides_of, unknown_agent_of
 
     unknown = unknown_agent_of(host, skill)  # a warning of its own
+    yield from _hooks(skill, host)
     for problem in overrides_of(host, skill).problems:
         if problem != unknown:
             key, _, why = problem.partition(" ")
             yield key.rstrip(":"), why
     if commands_in(skill) and dynamic_policy(host, skill) == "deny":
         yield "!`command`", "commands in the text of this skill do not run here, a model reads them as text"
+
+
+def _hooks(skill: Skill, host: Host) -> Iterator[tuple[str, str]]:
+    if not skill.hooks:
+        return
+    if "shell_hook_events" not in host.kinds:
+        yield "hooks", "nothing here runs hooks: pip install skillkit-shell-hooks"
+        return
+    events = host.registry("shell_hook_events").get("events")
+    for event in skill.hooks:
+        if (why := events.get(event, "there is no such event")) != "":
+            yield f"hooks.{event}", why

@@ -26,7 +26,18 @@ from .settings import settings_of
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host
 
-__all__ = ["ACTIVATE", "FIND", "MANY_ACTIONS", "AgentSkills", "Offer", "Plan", "request_of", "skills_of", "tool_name"]
+__all__ = [
+    "ACTIVATE",
+    "FIND",
+    "MANY_ACTIONS",
+    "AgentSkills",
+    "Offer",
+    "Plan",
+    "request_of",
+    "skills_known",
+    "skills_of",
+    "tool_name",
+]
 
 ACTIVATE = "activate_skill"
 FIND = "find_skills"
@@ -113,6 +124,11 @@ def skills_of(agent: AgentRunner) -> AgentSkills:
         found = _agents[agent] = AgentSkills(agent.host, agent.config.skills)
         found.remember(agent.session)
     return found
+
+
+def skills_known(agent: AgentRunner) -> AgentSkills | None:
+    """The state of ``agent``, ``None`` before anybody asked for it."""
+    return _agents.get(agent)
 
 
 def request_of(session: Any, host: Host | None = None) -> Request:

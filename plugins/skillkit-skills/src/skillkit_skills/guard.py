@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -21,28 +21,25 @@ if TYPE_CHECKING:
 __all__ = ["before_tool_call", "forbidden_by", "permission_rules"]
 
 
-def before_tool_call(
-    event: ToolCallEvent, ctx: HandlerContext
-) -> ToolCallEventResult | Awaitable[ToolCallEventResult | None] | None:
-    """The answer to one call; an awaitable where commands of active skills are asked.
+def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | None:
+    """The answer to one call.
 
     - An action with ``confirm: always`` asks each time, with ``first`` once per session.
     - A call that matches the ``confirm`` patterns of an active skill asks each time.
     - While a skill with ``tools_only`` is active, only its tools, its actions, ``activate_skill`` and ``find_skills`` run; what
       its ``disallowed-tools`` match never does.
-    - Commands that active skills of trusted sources name for the call (``hooks``) may block it, or have it asked.
+    - While an active skill guards calls by ``hooks`` that nothing here runs, none runs.
     """
     state = skills_of(ctx.agent) if ctx.agent is not None else None
     if state is not None and state.commands_of is not None:
         return _dynamic(event, state.host, state.commands_of)
     active = state.active() if state is not None else []
-    answer = _answer(event, active)
-    if ctx.agent is not None and (answer is None or answer.block is not True) and any(one.hooks for one in active):
-        from .skill_hooks import before_call, hooked
+    if ctx.agent is not None and any(one.hooks for one in active):
+        from .skill_hooks import unguarded
 
-        if asked := hooked(ctx.agent, active):
-            return before_call(ctx.agent, event, asked, answer)
-    return answer
+        if reason := unguarded(ctx.agent, active):
+            return ToolCallEventResult(block=True, reason=reason)
+    return _answer(event, active)
 
 
 def _answer(event: ToolCallEvent, active: Sequence[Skill]) -> ToolCallEventResult | None:

@@ -201,6 +201,12 @@ def explain_tools(agent: AgentRunner) -> Mapping[str, str] | None:
     return forbidden(agent)
 
 
+@hookimpl(optionalhook=True)
+def register_shell_hooks(register: Callable[[Factory], None]) -> None:
+    """The hooks of active skills, where the plugin ``shell-hooks`` is there."""
+    register(Factory("active skills", "skillkit_skills.skill_hooks:shell_hooks"))
+
+
 @hookimpl(phase="guard")
 def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | Any:
     """Ask before actions that want it, and keep the limits of active skills."""

@@ -1,34 +1,21 @@
-"""Commands that an active skill of a trusted source runs before tool calls (``hooks: PreToolUse``), as in Claude Code."""
+"""Hooks of active skills of trusted sources (``hooks``), as in Claude Code; the plugin ``shell-hooks`` runs them."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from skillkit_core.events.results import ToolCallEventResult
+from skillkit_core.frozen import thaw
 from skillkit_core.skills import Skill
 
-from .arguments import PatternError, pattern_found
+from .agent_skills import skills_known
 from .content import plugin_root
-from .settings import settings_of
 from .sources import trusted
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentRunner
-    from skillkit_core.events.types import ToolCallEvent
+    from skillkit_core import AgentRunner, Host
 
-__all__ = ["before_call", "hook_lines", "hooked"]
-
-_SECONDS = 60.0
-_MAX_SECONDS = 600.0
-_BLOCKS = 2  # exit status
-_NAMES = ("PATH", "HOME", "LANG")
-
-
-def hooked(agent: AgentRunner, active: Sequence[Skill]) -> list[Skill]:
-    """Return the active skills whose commands are asked before a call."""
-    return [skill for skill in active if "PreToolUse" in skill.hooks and trusted(agent.host, skill)]
+__all__ = ["arm", "hook_lines", "shell_hooks", "unguarded"]
 
 
 def hook_lines(skill: Skill) -> list[str]:
@@ -45,85 +32,48 @@ def hook_lines(skill: Skill) -> list[str]:
     return lines
 
 
-async def before_call(
-    agent: AgentRunner, event: ToolCallEvent, skills: Sequence[Skill], answer: ToolCallEventResult | None
-) -> ToolCallEventResult | None:
-    """Return what the commands say of a call, else ``answer``.
-
-    A command gets the call as JSON on its standard input. Exit status 2 blocks the call, and so does a command that cannot be
-    started, takes too long, or says so in JSON (``decision: block``, ``permissionDecision: deny``); ``ask`` asks a person.
-    """
-    for skill in skills:
-        for command, seconds in _commands(skill, event.tool_name):
-            if (said := await _run(agent, event, skill, command, seconds)) is not None:
-                if said.block is True:
-                    return said
-                answer = said
-    return answer
+def _hooked(agent: AgentRunner, active: Sequence[Skill]) -> list[Skill]:
+    """Return the active skills whose hooks count."""
+    return [skill for skill in active if skill.hooks and trusted(agent.host, skill)]
 
 
-def _commands(skill: Skill, tool: str) -> Iterator[tuple[str, float]]:
-    """Yield the commands for a tool, each with its seconds."""
-    theirs = "".join(part.capitalize() for part in tool.split("_"))
-    for entry in skill.hooks.get("PreToolUse") or ():
-        if not isinstance(entry, Mapping):
-            continue
-        matcher = str(entry.get("matcher") or "*")
-        try:
-            fits = matcher == "*" or any(pattern_found(f"^(?:{matcher})$", name) for name in (tool, theirs))
-        except PatternError:
-            fits = True  # nobody knows which calls it is about
-        for one in entry.get("hooks") or () if fits else ():
-            if isinstance(one, Mapping) and isinstance(command := one.get("command"), str) and command.strip():
-                seconds = one.get("timeout")
-                own = float(seconds) if isinstance(seconds, (int, float)) and seconds > 0 else _SECONDS
-                yield command, min(own, _MAX_SECONDS)
+def shell_hooks(host: Host) -> Callable[[AgentRunner | None], Sequence[Mapping[str, Any]]]:
+    """Return what gives the plugin ``shell-hooks`` the hooks of an agent's active skills."""
+
+    def of(agent: AgentRunner | None) -> Sequence[Mapping[str, Any]]:
+        known = skills_known(agent) if agent is not None else None
+        if agent is None or known is None or not known.names:
+            return ()
+        return [_entry(skill) for skill in _hooked(agent, known.active())]
+
+    return of
 
 
-async def _run(
-    agent: AgentRunner, event: ToolCallEvent, skill: Skill, command: str, seconds: float
-) -> ToolCallEventResult | None:
-    host, session = agent.host, agent.session
-    env = {name: value for name in _NAMES if (value := host.environ.get(name))}
+def _entry(skill: Skill) -> Mapping[str, Any]:
     folder = str(skill.path or "")
-    env |= {"SKILL_DIR": folder, "CLAUDE_SKILL_DIR": folder, "CLAUDE_PROJECT_DIR": str(agent.cwd)}
-    env["CLAUDE_PLUGIN_ROOT"] = str(plugin_root(skill.path)) if skill.path is not None else ""
-    call = {
-        "session_id": session.id if session is not None else None,
-        "cwd": str(agent.cwd),
-        "hook_event_name": "PreToolUse",
-        "tool_name": event.tool_name,
-        "tool_input": event.args,
+    return {
+        "origin": f"skill:{skill.name}",
+        "file": f"{folder}/SKILL.md" if folder else "",
+        "hooks": thaw(skill.hooks),
+        "plugin": {
+            "name": f"skill:{skill.name}",
+            "root": str(plugin_root(skill.path)) if skill.path is not None else "",
+            "env": {"SKILL_DIR": folder, "CLAUDE_SKILL_DIR": folder},
+        },
     }
-    runtime = await host.find_runtime(settings_of(host).runtime)
-    done = await runtime.execute(
-        command,
-        cwd=agent.cwd,
-        env=env,
-        timeout=seconds,
-        signal=agent.scheduler.signal,
-        stdin=json.dumps(call, default=dict).encode(),
-    )
-    who = f"the hook of skill {skill.name}"
-    if done.exit_code == _BLOCKS:
-        return ToolCallEventResult(block=True, reason=f"{who}: {done.stderr.strip() or 'no'}")
-    if done.exit_code is None or done.timed_out:
-        return ToolCallEventResult(block=True, reason=f"{who} did not end")
-    return _said(done.stdout, who) if done.exit_code == 0 else None
 
 
-def _said(text: str, who: str) -> ToolCallEventResult | None:
-    """Return what a command says in JSON; other text says nothing."""
-    try:
-        data: Any = json.loads(text)
-    except ValueError:
+def arm(agent: AgentRunner, active: Sequence[Skill]) -> None:
+    """Let the handlers of events be called that active skills have hooks for."""
+    for skill in _hooked(agent, active):
+        agent.events.arm(*(f"shell-hooks.{event}" for event in skill.hooks))
+
+
+def unguarded(agent: AgentRunner, active: Sequence[Skill]) -> str | None:
+    """Return why no call runs: an active skill guards calls by hooks, and nothing here runs hooks."""
+    if "shell_hooks" in agent.host.kinds:
         return None
-    if not isinstance(data, Mapping):
+    guarding = next((skill for skill in _hooked(agent, active) if "PreToolUse" in skill.hooks), None)
+    if guarding is None:
         return None
-    inner = data.get("hookSpecificOutput")
-    inner = inner if isinstance(inner, Mapping) else {}
-    word = inner.get("permissionDecision") or data.get("decision")
-    reason = str(inner.get("permissionDecisionReason") or data.get("reason") or "no")
-    if word in ("deny", "block"):
-        return ToolCallEventResult(block=True, reason=f"{who}: {reason}")
-    return ToolCallEventResult(ask=f"{who} asks: {reason}") if word == "ask" else None
+    return f"skill {guarding.name} guards calls by hooks, and nothing here runs them: pip install skillkit-shell-hooks"

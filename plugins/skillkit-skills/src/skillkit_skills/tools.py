@@ -28,6 +28,10 @@ def skill_tools(agent: AgentRunner) -> tuple[Tool, ...]:
     A model that would never activate a skill is offered every action, however many there are.
     """
     state, host, target = skills_of(agent), agent.host, agent.target
+    if state.names and any(skill.hooks for skill in state.active()):
+        from .skill_hooks import arm
+
+        arm(agent, state.active())
     at_once = target is not None and not target.adapter.progressive
     offered = state.usable(agent.session)
     expose = "always" if at_once else settings_of(host).expose_actions
@@ -86,6 +90,10 @@ async def _run_activation(
         return ToolOutput(told, {**details, "forked": True}, is_error=bool(ended))
     for one in (skill, *companions(host, skill)):
         active[address_of(host, one)] = None
+    if any(one.hooks for one in (skill, *companions(host, skill))):
+        from .skill_hooks import arm
+
+        arm(ctx.agent, (skill, *companions(host, skill)))
     return ToolOutput(content, {**details, "content": True}, pinned=True)
 
 

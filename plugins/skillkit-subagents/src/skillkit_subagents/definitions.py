@@ -14,6 +14,8 @@ from weakref import WeakKeyDictionary
 
 from skillkit_markdown import MarkdownFile, NamedFile, Unusable, collect, flag, folders_of
 
+from skillkit_core.frozen import EMPTY
+
 if TYPE_CHECKING:
     from skillkit_core import Host
 
@@ -23,10 +25,10 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,55}\Z")
 _READ = frozenset(
     {
         "name", "description", "tools", "disallowedTools", "model", "maxTurns", "background", "skills", "color",
-        "permissionMode", "sandbox",
+        "permissionMode", "sandbox", "hooks",
     }
 )  # fmt: skip
-_RESTRICTING = ("tools", "disallowedTools", "model", "maxTurns", "permissionMode", "sandbox")
+_RESTRICTING = ("tools", "disallowedTools", "model", "maxTurns", "permissionMode", "sandbox", "hooks")
 MODES = ("read-only", "ask", "accept-edits")
 """Modes of permissions, the strictest first."""
 _MODES = {"plan": "read-only", "default": "ask", "acceptEdits": "accept-edits", **{mode: mode for mode in MODES}}
@@ -47,6 +49,7 @@ class AgentFile(NamedFile):
         turns: most rounds with the model.
         background: the agent works in the background unless the call says otherwise.
         skills: skills that are active from the start.
+        hooks: hooks by event, in the shape of Claude Code's settings, which the plugin ``shell-hooks`` runs.
     """
 
     description: str = ""
@@ -59,6 +62,7 @@ class AgentFile(NamedFile):
     turns: int | None = None
     background: bool = False
     skills: tuple[str, ...] = ()
+    hooks: Mapping[str, Any] = EMPTY
 
 
 _KEPT: WeakKeyDictionary[Host, tuple[tuple[str, ...] | None, tuple[AgentFile, ...]]] = WeakKeyDictionary()
@@ -129,6 +133,8 @@ def _made(name: str, file: MarkdownFile, head: dict[str, Any]) -> AgentFile:
         raise ValueError("model must be a text")
     if "sandbox" in head and not (isinstance(sandbox, str) and sandbox):
         raise ValueError("sandbox must be the name of a sandbox policy")
+    if not isinstance(head.get("hooks") or {}, Mapping):
+        raise ValueError("hooks must be a mapping of events")
     listed, denied = _names(head, "tools"), _names(head, "disallowedTools")
     kept, left_out = _whole(listed)
     problems += [left_out] if left_out else []
@@ -147,6 +153,7 @@ def _made(name: str, file: MarkdownFile, head: dict[str, Any]) -> AgentFile:
         turns=turns,
         background=flag((file.front.values or {}).get("background"), False),
         skills=_names(head, "skills") or (),
+        hooks=head.get("hooks") or EMPTY,
         problems=tuple(problems),
     )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core import hookimpl, hookspec
 from skillkit_core.descriptors import Command, ConfigSection, Factory
 
-from .state import CREWS, POLICIES, SANDBOXES
+from .state import CREWS, HOOKS, POLICIES, SANDBOXES
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, HandlerContext, Host
@@ -102,6 +102,24 @@ def register_sandbox_rules(register: Callable[[Factory], None]) -> None:
 
 def _sandboxes(host: Host) -> Callable[[AgentRunner], Sequence[str]]:
     return lambda agent: [name for one in agent.ancestors() for name in SANDBOXES.get(one, ())]
+
+
+@hookimpl(optionalhook=True)
+def register_shell_hooks(register: Callable[[Factory], None]) -> None:
+    """Add the hooks of an agent's file, where the plugin ``shell-hooks`` is there."""
+    register(Factory("subagents", _hooks))
+
+
+def _hooks(host: Host) -> Callable[[AgentRunner | None], Sequence[Any]]:
+    def hooks(agent: AgentRunner | None) -> Sequence[Any]:
+        given = HOOKS.get(agent) if agent is not None else None
+        if given is None:
+            return ()
+        file, mine = given
+        events = {"SubagentStop" if event == "Stop" else event: groups for event, groups in mine.items()}
+        return [{"origin": f"agent:{file.rpartition('/')[2].removesuffix('.md')}", "file": file, "hooks": events}]
+
+    return hooks
 
 
 @hookimpl

@@ -15,7 +15,7 @@ from .ceiling import allowed, unknown
 from .crew import Subagent, crew_of
 from .definitions import MODES, AgentFile, usable
 from .offering import settings_of
-from .state import POLICIES, SANDBOXES, Settings
+from .state import HOOKS, POLICIES, SANDBOXES, Settings
 
 if TYPE_CHECKING:
     from skillkit_core import Answers, ApprovalDecision, Host, Survey
@@ -133,7 +133,7 @@ async def _made(agent: AgentRunner, request: _Request, settings: Settings, below
         only_tools=request.only_tools,
         limits=request.limits,
         parallel_tools=mine.parallel_tools,
-        options=mine.options,
+        options={**mine.options, "agent_name": request.name},
         skills=tuple(known),
     )
     session = below[0] if below else "new" if kept else None
@@ -192,7 +192,17 @@ class SkillAgents:
 
 
 def _restrict(runner: AgentRunner, agent: AgentRunner, request: _Request) -> None:
-    """Hold a new agent to the policy and the sandboxes of a request."""
+    """Hold a new agent to the policy, the hooks and the sandboxes of a request.
+
+    Raises:
+        ToolError: hooks guard its calls, and nothing here runs hooks.
+    """
+    if request.file is not None and request.file.hooks:
+        if "PreToolUse" in request.file.hooks and "shell_hooks" not in agent.host.kinds:
+            raise ToolError(
+                "nothing here runs the hooks that guard the agent", hint="a person installs skillkit-shell-hooks"
+            )
+        HOOKS[runner] = str(request.file.path or ""), request.file.hooks
     if request.policy:
         POLICIES[runner] = request.policy
     if request.sandboxes:

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner
 
-__all__ = ["CREWS", "DEFAULTS", "POLICIES", "SANDBOXES", "Settings"]
+__all__ = ["CREWS", "DEFAULTS", "HOOKS", "POLICIES", "SANDBOXES", "Settings"]
 
 
 class Settings(NamedTuple):
@@ -38,6 +38,8 @@ class AtWork(Protocol):
 DEFAULTS = Settings()
 CREWS: WeakKeyDictionary[AgentRunner, AtWork] = WeakKeyDictionary()
 """The agents that each agent asked; none before the first is asked."""
+HOOKS: WeakKeyDictionary[AgentRunner, tuple[str, Mapping[str, Any]]] = WeakKeyDictionary()
+"""The path of the file of each agent that has hooks, and its hooks."""
 POLICIES: WeakKeyDictionary[AgentRunner, Mapping[str, Any]] = WeakKeyDictionary()
 """What each agent may not do although the agent that asked it may: ``mode``, and rules that ``ask`` or ``deny``."""
 SANDBOXES: WeakKeyDictionary[AgentRunner, Sequence[str]] = WeakKeyDictionary()
