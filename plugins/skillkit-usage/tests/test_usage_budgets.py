@@ -100,16 +100,16 @@ def test_a_months_budget_stops_the_request_that_would_exceed_it_and_no_other(
     run("free", "go").ok()
     unknown = run("nobody-knows-it", "go")
     assert unknown.json["outcome"] == "limit" and "openai/nobody-knows-it is not known" in unknown.stdout
-    skillkit_home.write_config(f"{PRICES}\nusage: {{budgets: {{month: {{cost: 9}}, day: {{requests: 3}}}}}}\n")
+    skillkit_home.write_config(f"{PRICES}\nusage: {{budgets: {{month: {{cost: 20}}, day: {{requests: 3}}}}}}\n")
     run("b", "go").ok()
     last = run("free", "go")
     assert (last.json["outcome"], len(llm_server.requests)) == ("limit", 3)
     assert "the budget of the day is 3 requests: 3 requests used" in last.stdout
     rows = skillkit_cli("usage", "budgets", "--json").ok().json["budgets"]
     assert [(row["scope"], row["unit"], row["spent"], row["left"]) for row in rows] == [
-        ("day", "requests", 3, 0), ("month", "cost", 2, 7),
+        ("day", "requests", 3, 0), ("month", "cost", 2, 18),
     ]  # fmt: skip
-    assert "$7.00" in skillkit_cli("usage", "budgets").ok().stdout
+    assert "$18.00" in skillkit_cli("usage", "budgets").ok().stdout
     bad = skillkit_cli("usage", env={"SKILLKIT_USAGE__TIMEZONE": "Nowhere/Land"})
     assert bad.exit_code == 2 and "time zone" in bad.stderr
 
