@@ -84,12 +84,18 @@ def test_s11_7_the_thread_is_printed_behind_the_result_where_a_person_wants_it(p
     assert "├─ 2 fact-checker (critic) → research · critique" in done.stdout
 
 
-def test_what_cannot_be_is_one_line_that_says_what_to_do(play):
+def test_what_cannot_be_is_one_line_that_says_what_to_do(play, skillkit_home):
     broken = play("collaborate", QUERY, "--pattern", "broken")
     assert broken.exit_code == 2 and "collaboration.patterns.broken" in broken.stderr
     assert "there is no skill 'nobody'" in broken.stderr and "Traceback" not in broken.stderr
     unknown = play("collaborate", QUERY, "--pattern", "chekced")
     assert unknown.exit_code == 2 and "checked" in unknown.stderr
+    config = skillkit_home.config_dir / "config.yaml"
+    config.write_text(PATTERN.replace("    checked:", "    Not A Name:"))
+    assert "collaboration.patterns" in play("collaborate", "--patterns").stderr
+    config.write_text(PATTERN.replace("    checked:", "    research:"))
+    assert "a skill is called 'research', too" in play("collaborate", QUERY, "--pattern", "research").stderr
+    config.write_text(PATTERN)
     assert "which pattern?" in play("collaborate", QUERY).stderr
     assert "there is no request" in play("collaborate", "--pattern", "checked").stderr
     rows = json.loads(play("collaborate", "--patterns", "--json").stdout)

@@ -232,12 +232,14 @@ def test_s11_6_a_trace_is_exported_as_json_text_and_spans(together, pair):
     assert "research (generator) → supervisor · proposal (pending)" in text and "refused by role" in text
     assert "ended: approval received from critic (by protocol, rule" in text
     root, *turns = as_spans(trace)
-    assert [one["parentSpanId"] for one in turns] == [root["spanId"]] * 2 and "parentSpanId" not in root
+    assert [one["name"] for one in turns] == ["research proposal", "critic approval", "research refused: role"]
+    assert [one["status"]["code"] for one in turns] == [1, 1, 2]
+    assert [one["parentSpanId"] for one in turns] == [root["spanId"]] * 3 and "parentSpanId" not in root
     about = {one["key"]: next(iter(one["value"].values())) for one in turns[1]["attributes"]}
     assert about["skillkit.message.type"] == "approval" and about["skillkit.message.role"] == "critic"
     assert int(about["skillkit.message.tokens"]) > 0
     assert all(int(one["startTimeUnixNano"]) <= int(one["endTimeUnixNano"]) for one in (root, *turns))
-    assert as_spans(trace) == as_spans(trace) and len({one["spanId"] for one in (root, *turns)}) == 3
+    assert as_spans(trace) == as_spans(trace) and len({one["spanId"] for one in (root, *turns)}) == 4
 
 
 def test_s11_7_the_trace_is_said_where_it_is_wanted_and_no_exporter_tells_a_secret(together, pair):

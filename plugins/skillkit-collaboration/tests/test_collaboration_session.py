@@ -20,7 +20,7 @@ from skillkit_engines import Task, ToolPack
 
 from skillkit_core import AgentConfig, AgentError, AgentRunner, Limits, Skill, Tool, hookimpl
 from skillkit_core.descriptors import Factory
-from skillkit_core.testing import Call, Hang, Reply
+from skillkit_core.testing import Call, Hang, Reply, ScriptedUser
 
 CRITIC = {"roles": {"research": "generator", "critic": "critic"}, "participants": ["research", "critic"]}
 DONE = {"structured_data": {"no_further_changes": True}}
@@ -580,3 +580,47 @@ def test_s10_7_packs_of_the_session_are_for_every_participant_and_no_other_skill
     )
     chat(agent)
     assert [[tool.name for tool in request.tools] for request in model.requests] == [["look"], ["look"]]
+
+
+def test_s10_3_a_person_is_warned_once_where_the_turns_are_used_up(together, pair):
+    agent, _ = together({"research": P, "critic": C}, **CRITIC, convergence={"max_turns": 2})
+    user = ScriptedUser()
+    agent.configure(ui=user)
+    chat(agent)
+    assert [text for level, text in user.notices if level == "warning" and "max turns" in text] == [
+        "pair: max_turns: max turns reached"
+    ]
+
+
+def test_s10_6_a_participant_of_a_plugin_that_raises_has_failed(together, pair):
+    class Robots:
+        def problem(self, name: str) -> str:
+            return ""
+
+        def tools(self, name: str, task: Any) -> Any:
+            return ()
+
+        async def speak(self, name: str, task: Any) -> Any:
+            raise ZeroDivisionError("a robot broke")
+
+    class Brings:
+        @hookimpl(optionalhook=True)
+        def register_participants(self, register: Any) -> None:
+            register(Factory("robot", lambda host: Robots()))
+
+    given = {"participants": ["research", "robot:x"], "optional": ["robot:x"], "convergence": {"max_turns": 2}}
+    _, record = chat(together({"research": P}, **given, plugins=[("brings", Brings())])[0])
+    assert [one.outcome for one in record.refusals] == ["retry", "skip"] and "a robot broke" in record.refusals[0].text
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        '{"message_type": "proposal", "content": "\\ud800 x"}',
+        '{"message_type": "Proposal", "content": {"a": 1}, "structured_data": 3, "references": "doc", "recipient": 7}',
+        'Here it is:\n```json\n{"message_type": "proposal", "content": "x", "sender": "somebody else"}\n```\nBye.',
+    ],
+)
+def test_s11_3_odd_answers_are_messages_as_far_as_they_can_be(together, pair, odd):
+    _, record = chat(together({"research": odd, "critic": A}, **CRITIC, session="new")[0])
+    assert types(record) == ["research proposal", "critic approval"]

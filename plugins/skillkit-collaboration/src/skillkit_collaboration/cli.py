@@ -17,6 +17,7 @@ from skillkit_core.errors import UnknownName, UsageError
 
 from .checking import reasons
 from .exports import as_json as json_of, as_spans, as_text
+from .participants import ENGINE
 from .record import Record, records_of
 from .settings import settings_of
 
@@ -50,6 +51,10 @@ def collaborate(ctx: click.Context, words: tuple[str, ...], pattern: str | None,
     name = _pattern(patterns, pattern)
     if found := reasons(patterns[name], host):
         raise UsageError("; ".join(f"{one.code}: {one.text}" for one in found), where=f"collaboration.patterns.{name}")
+    if not host.skills.has(name) or host.skills.get(name).engine != ENGINE:
+        raise UsageError(
+            f"a skill is called {name!r}, too, and hides the pattern", hint="give the pattern another name"
+        )
     if not any(not word.startswith("-") for word in words):
         raise UsageError("there is no request", hint='write it in quotes: skillkit collaborate "..." --pattern NAME')
     if "run" not in host.commands:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from .models import CollaborationConfig
 from .settings import DEFAULTS
 
 __all__ = ["Section"]
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
+"""The name of a pattern, which is one of a skill."""
 
 
 class Section(BaseModel):
@@ -34,6 +38,6 @@ class Section(BaseModel):
         DEFAULTS.thread_chars, ge=1_000, description="Most characters of the thread that a participant is given."
     )
     show: bool = Field(DEFAULTS.show, description="Say the trace behind the result.")
-    patterns: Mapping[str, CollaborationConfig] = Field(
+    patterns: Mapping[Name, CollaborationConfig] = Field(
         default_factory=dict, description="Sessions by name, for 'skillkit collaborate --pattern NAME' and '/NAME'."
     )

@@ -53,6 +53,14 @@ class CollaborationEngine:
 
     name = ENGINE
     fields = frozenset(("tool_packs",))
+    outputs: Mapping[str, Any] = {
+        "collaboration": {"type": "string"},
+        "outcome": {"type": "string"},
+        "turns": {"type": "integer"},
+        "model_calls": {"type": "integer"},
+        "reason": {"type": "string"},
+    }
+    """Values that a session leaves for later steps of a plan."""
 
     def __init__(self, host: Host, config: Mapping[str, Any] | None = None) -> None:
         self._host, self._config = host, config
@@ -104,8 +112,6 @@ class CollaborationEngine:
             state["leads"] = False
             agent.toolbox.changed()
         record = next(one for one in records_of(host, agent.session) if one.id == record.id)
-        if record.status == "max_turns_reached" and agent.ui is not None:
-            await agent.ui.notify(f"{task.skill.name}: {record.reason} without an approval", "warning")
         result = result_of(record, show=settings_of(host).show)
         if limited is not None and not result.text:
             raise limited

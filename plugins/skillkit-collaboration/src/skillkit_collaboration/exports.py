@@ -75,13 +75,15 @@ def _named(name: str, roles: Mapping[str, str]) -> str:
 
 
 def as_spans(trace: CollaborationTrace) -> list[dict[str, Any]]:
-    """Return a trace as spans, in the JSON encoding of OpenTelemetry (OTLP): one of the session, one of each message.
+    """Return a trace as spans, in the JSON encoding of OpenTelemetry (OTLP): one of the session, one of each message and refusal.
 
     Ids follow from the trace, so that the same trace gives the same spans.
     """
-    base = sha256(f"{trace.session_id} {trace.query} {trace.turns[0]['began'] if trace.turns else ''}".encode())
+    first = trace.turns[0]["began"] if trace.turns else ""
+    base = sha256(f"{trace.session_id} {trace.query} {first}".encode(errors="surrogatepass"))
     trace_id, root = base.hexdigest()[:32], base.hexdigest()[32:48]
     times = [(float(row["began"]), float(row["ended"])) for row in trace.turns]
+    times += [(refusal.began, refusal.ended) for refusal in trace.refusals]
     began, ended = (min(t[0] for t in times), max(t[1] for t in times)) if times else (0.0, 0.0)
     about = {
         "skillkit.collaboration.id": trace.session_id,
@@ -107,6 +109,18 @@ def as_spans(trace: CollaborationTrace) -> list[dict[str, Any]]:
         span = sha256(f"{trace_id} {place}".encode()).hexdigest()[:16]
         name = f"{message.sender} {message.message_type}"
         found.append(_span(trace_id, span, root, name, float(row["began"]), float(row["ended"]), attributes, 1))
+    for place, refusal in enumerate(trace.refusals, 1):
+        attributes = {
+            "skillkit.collaboration.turn": refusal.turn,
+            "skillkit.message.type": str(refusal.message.get("message_type") or ""),
+            "skillkit.message.sender": refusal.sender,
+            "skillkit.message.role": trace.roles.get(refusal.sender, ""),
+            "skillkit.refusal.rule": refusal.rule,
+            "skillkit.refusal.outcome": refusal.outcome,
+        }
+        span = sha256(f"{trace_id} refused {place}".encode()).hexdigest()[:16]
+        name = f"{refusal.sender} refused: {refusal.rule}"
+        found.append(_span(trace_id, span, root, name, refusal.began, refusal.ended, attributes, 2))
     return found
 
 

@@ -150,6 +150,8 @@ class Leader:
                 raise
             except SkillKitError as error:
                 message, session, why = None, None, f"failed: {error}"
+            except Exception as error:  # noqa: BLE001 - code of a plugin
+                message, session, why = None, None, f"failed: {in_words(error)}"
             if why:
                 await self._failed(speaker, why, mine)
                 continue
@@ -250,11 +252,20 @@ class Leader:
         if sent < self._settings.resend:
             outcome = "resend"
         else:
-            outcome = self._strategy.violated(record.session(), speaker, self._desk)
+            outcome = self._violated(speaker)
         await self._refusal(speaker, violation, message, mine, outcome)
         if outcome == "fail":
             reason = f"protocol: {speaker} broke {violation.rule} again: {violation.text}"
             await self._end("failed", reason, record.config.supervisor_strategy, "rule")
+
+    def _violated(self, speaker: str) -> str:
+        """Return what the strategy makes of a second violation; one that fails, or answers nothing of use, fails the session."""
+        try:
+            found = self._strategy.violated(self._record.session(), speaker, self._desk)
+        except Exception as error:  # noqa: BLE001 - code of a plugin
+            self._agent.host.note(self._record.config.supervisor_strategy, f"violated failed: {in_words(error)}")
+            return "fail"
+        return found if found in ("skip", "fail") else "fail"
 
     async def _refusal(
         self, speaker: str, violation: Violation, message: Mapping[str, Any], mine: Sequence[Any], outcome: str

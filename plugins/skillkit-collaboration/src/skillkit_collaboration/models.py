@@ -176,6 +176,7 @@ class Refusal(BaseModel):
         allowed: the types of messages that would have been allowed.
         message: the message as it came.
         outcome: what followed: ``resend``, ``retry``, ``skip`` or ``fail``.
+        began, ended: seconds since the epoch.
     """
 
     model_config = _FROZEN
@@ -188,6 +189,8 @@ class Refusal(BaseModel):
     allowed: tuple[str, ...] = ()
     message: Mapping[str, Any] = Field(default_factory=dict)
     outcome: Literal["resend", "retry", "skip", "fail"]
+    began: float = 0.0
+    ended: float = 0.0
 
 
 class CollaborationTrace(BaseModel):

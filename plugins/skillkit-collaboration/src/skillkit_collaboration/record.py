@@ -88,7 +88,7 @@ class Record:
     def inputs(self) -> str:
         """Return the digest of what a decision is made from: the thread, and the turn."""
         data = [self.id, self.turn, *(message.model_dump(mode="json") for message in self.messages)]
-        return sha256(json.dumps(data, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+        return sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
     def session(self) -> CollaborationSession:
         """Return the session as it stands."""
@@ -164,7 +164,8 @@ class Record:
             self.turn, self.open = int(data["turn"]), None
 
     def _refused(self, data: Mapping[str, Any], at: float) -> None:
-        refusal = Refusal(**{name: data[name] for name in Refusal.model_fields if name in data})
+        given = {name: data[name] for name in Refusal.model_fields if name in data}
+        refusal = Refusal(**{**given, "began": at - float(data.get("ms") or 0) / 1000, "ended": at})
         self.refusals.append(refusal)
         if refusal.outcome in ("skip", "fail"):
             self.turn, self.open = refusal.turn, None

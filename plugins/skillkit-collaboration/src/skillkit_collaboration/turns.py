@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from skillkit_core.messages import clean
+
 from .checking import fold, prompt_of
 from .desk import object_in
 from .protocol import STATUS_OF, SUPERVISOR
@@ -113,7 +115,7 @@ def _whole(found: Mapping[str, Any], record: Record, called: str) -> dict[str, A
         "sender": called,
         "recipient": _recipient(found.get("recipient"), record, called),
         "message_type": kind,
-        "content": text,
+        "content": clean(text),
         "structured_data": data if isinstance(data, Mapping) else {},
         "references": [str(one) for one in references] if isinstance(references, list) else [],
         "status": found.get("status") or STATUS_OF.get(kind, "pending"),
