@@ -38,6 +38,9 @@ def test_s11_5_a_killed_session_goes_on_where_its_notes_end_and_its_trace_is_who
     home = tmp_path / "home"
     home.mkdir()
     assert play(home, dies=dies) is None, "it was not killed"
+    (file,) = home.rglob(f"*{(home / 'session').read_text()}*.jsonl")
+    with file.open("ab") as torn:  # as a write that was cut off leaves it
+        torn.write(b'{"type": "custom", "id": "00')
     done = play(home, resume=True)
     assert done["content"] == "revision text" and (home / "asked").read_text().split() == asked
     trace = done["trace"]
