@@ -624,3 +624,16 @@ def test_s10_6_a_participant_of_a_plugin_that_raises_has_failed(together, pair):
 def test_s11_3_odd_answers_are_messages_as_far_as_they_can_be(together, pair, odd):
     _, record = chat(together({"research": odd, "critic": A}, **CRITIC, session="new")[0])
     assert types(record) == ["research proposal", "critic approval"]
+
+
+def test_s10_4_a_question_to_the_supervisor_is_answered_and_takes_no_turn(together, pair):
+    said = {
+        "research": [message("request_info", "In which language?", recipient="supervisor"), P],
+        "info": "In English.", "critic": [message("request_info", "Whose?", recipient="research"), A],
+    }  # fmt: skip
+    agent, model = together(said, **CRITIC, supervisor_strategy="role_based", convergence={"max_turns": 3})
+    _, record = chat(agent)
+    assert types(record)[:3] == ["research request_info", "supervisor info_response", "research proposal"]
+    assert (
+        record.turn == 3 and record.messages[1].content == "In English." and "In English." in model.texts("research")[1]
+    )

@@ -78,8 +78,10 @@ class Leader:
         """Take one turn, and end the session where it has come to its end."""
         record = self._record
         if record.open is None:
+            await self._answer()
             await self._begin_turn()
         if record.status == "active":
+            await self._delegate()
             await self._turn(str((record.open or {})["speaker"]))
         if record.status == "active":
             await self._converge()
@@ -103,15 +105,45 @@ class Leader:
             "what": "speaker", "choice": choice.speaker, "who": who, "by": choice.by, "reason": choice.reason,
             "inputs": inputs, "turn": record.turn + 1,
         }  # fmt: skip
-        data = {"turn": record.turn + 1, "speaker": choice.speaker, "decision": decision}
+        instruction = {"instruction": choice.instruction} if choice.instruction else {}
+        data = {"turn": record.turn + 1, "speaker": choice.speaker, "decision": decision, **instruction}
         await self._write(TURN, data)
-        if choice.instruction:
-            message = {
-                "sender": SUPERVISOR, "recipient": choice.speaker, "message_type": "delegation",
-                "content": choice.instruction, "structured_data": {}, "references": [], "status": "pending",
-            }  # fmt: skip
-            if receive(record.rules, record.state, message).violation is None:
-                await self._say(message, record.turn, None, time.time())
+
+    async def _delegate(self) -> None:
+        """Say what the supervisor wants of the first speaker; it is no turn of its own."""
+        record = self._record
+        instruction = str((record.open or {}).get("instruction") or "")
+        if instruction and not record.messages:
+            await self._supervise("delegation", str((record.open or {})["speaker"]), instruction)
+
+    async def _answer(self) -> None:
+        """Answer the questions to the supervisor from what the session is about; one that cannot be answered stays open."""
+        for asker, asked in self._record.state.requests:
+            if asked != SUPERVISOR:
+                continue
+            words = (
+                f"{asker} has asked you the newest question of its own in the thread. Answer it, from the request and the thread "
+                f"alone, in few words; say so where they do not tell.{self._given()}"
+            )
+            try:
+                text = await self._desk.text(words, purpose="info")
+            except LimitReached:
+                raise
+            except SkillKitError:
+                return
+            await self._supervise("info_response", asker, text)
+
+    def _given(self) -> str:
+        return f"\n\n{self._record.context}" if self._record.context.strip() else ""
+
+    async def _supervise(self, kind: str, recipient: str, content: str) -> None:
+        """Take a message of the supervisor into the thread, if it may be there."""
+        message = {
+            "sender": SUPERVISOR, "recipient": recipient, "message_type": kind, "content": content,
+            "structured_data": {}, "references": [], "status": "pending",
+        }  # fmt: skip
+        if receive(self._record.rules, self._record.state, message).violation is None:
+            await self._say(message, self._record.turn, None, time.time())
 
     async def _choice(self) -> tuple[str, Choice]:
         """Return who decided, and whom."""

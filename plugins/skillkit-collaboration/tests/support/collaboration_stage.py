@@ -25,7 +25,7 @@ A, J = message("approval"), message("rejection")
 class Answers:
     """A model: what each participant says, one turn after the other; the last turn again for all that follow.
 
-    ``"speaker"``, ``"confidence"``, ``"form"`` and ``"synthesis"`` are the questions of the one who leads.
+    ``"speaker"``, ``"confidence"``, ``"form"``, ``"info"`` and ``"synthesis"`` are the questions of the one who leads.
 
     Attributes:
         asked: who was asked, in order.
@@ -57,6 +57,8 @@ def _led(text: str) -> str:
         return "speaker"
     if "How good is the newest text" in text:
         return "confidence"
+    if "has asked you the newest question" in text:
+        return "info"
     if "did not say what its message is" in text:
         return "form"
     return "synthesis" if "Write the result of the session" in text else ""
