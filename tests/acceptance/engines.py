@@ -1,4 +1,5 @@
-"""What the checker of the data of engines asks for, through the plugins as they run: gates, routing, compounds, edits, plans.
+"""What the checker of the data of engines asks for, through the plugins as they run: gates, routing, compounds, edits, plans,
+protocols.
 
 ``python ../shared/engines/check.py KIND engines`` from this folder, with ``--strict``.
 """
@@ -15,6 +16,7 @@ from typing import Any
 import skillkit_engines.plugin
 import skillkit_routing.plugin
 import skillkit_skills.plugin
+from skillkit_collaboration import Rules, State, receive
 from skillkit_engine_editor import edit as apply_operations
 from skillkit_engines import (
     EditorContext,
@@ -216,3 +218,13 @@ async def run(
 def _step(row: Mapping[str, Any]) -> PlanStep:
     known = {name: value for name, value in row.items() if name in PlanStep.model_fields}
     return PlanStep(**known, timeout_s=row["timeout_ms"] / 1000 if row.get("timeout_ms") else None)
+
+
+def verdicts(case: Mapping[str, Any]) -> list[list[str]]:
+    """Return the verdict on each message of a session, and the state behind it."""
+    rules = Rules(case["participants"], case["roles"], case.get("max_revisions", 3))
+    state, found = State(), []
+    for message in case["messages"]:
+        state, violation = receive(rules, state, message)
+        found.append([violation.rule if violation is not None else "ok", state.status])
+    return found

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-KINDS = ("gates", "routing", "compound", "editor", "tools", "plans")
+KINDS = ("gates", "routing", "compound", "editor", "tools", "plans", "protocol")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -285,3 +285,15 @@ def test_an_estimate_is_known_from_the_steps_before(stage, three):
 
     asyncio.run(main())
     assert "1 deep-research: Research X (about 15 tokens)" in person.surveys[1].text
+
+
+def test_a_collaboration_names_the_strategies_and_the_kinds_of_participants_that_plugins_bring():
+    given = {"participants": ["research", "agent:reviewer"], "supervisor_strategy": "loudest"}
+    steps = [
+        {"step_id": 1, "collaboration": given, "sub_query": "x"},
+        {"step_id": 2, "skill_name": "research", "sub_query": "y", "depends_on": [1]},
+    ]
+    plan = {"is_compound": True, "steps": steps}
+    codes = {reason.code for reason in reasons(plan, Known(["research"]))}
+    assert codes == {"unknown_participant", "unknown_strategy"}
+    assert reasons(plan, Known(["research"], strategies=("loudest",), kinds=("skill", "agent"))) == []

@@ -31,6 +31,11 @@ def known_now(agent: AgentRunner, request: RouteRequest) -> Known:
         packs=frozenset(catalog.packs),
         outputs=outputs,
         collaborates=bool(host.impls("run_collaboration")),
+        **{
+            name: tuple(host.registry(kind).list())
+            for name, kind in (("strategies", "strategies"), ("kinds", "participants"))
+            if kind in host.kinds
+        },
     )
 
 

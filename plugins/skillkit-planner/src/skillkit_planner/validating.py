@@ -47,6 +47,8 @@ class Known:
         packs: names of packs of tools.
         outputs: the values that a skill or fragment leaves, by its name, where these are more than :data:`ALWAYS`.
         collaborates: a plugin is there that lets skills work on one thing together.
+        strategies: how such skills can be led.
+        kinds: kinds of participants beside skills, which a participant names in front: ``agent:reviewer``.
     """
 
     skills: Collection[str]
@@ -55,6 +57,8 @@ class Known:
     packs: Collection[str] = ()
     outputs: Mapping[str, Collection[str]] = field(default_factory=dict)
     collaborates: bool = True
+    strategies: Collection[str] = STRATEGIES
+    kinds: Collection[str] = ()
 
     def skill(self, name: Any) -> str | None:
         """Return the name of a skill as the skill writes it; ``None``: there is none."""
@@ -162,15 +166,16 @@ def _collaboration(number: Any, given: Any, known: Known) -> Iterator[Reason]:
     aliases = aliases if isinstance(aliases, Mapping) else {}
     if len(names) < 2:
         yield Reason("too_few_participants", f"step {number}: a collaboration needs at least 2 participants")
-    strangers = [name for name in dict.fromkeys(names) if known.skill(name) is None]
+    others = [name for name in names if ":" in name and name.partition(":")[0].strip() in known.kinds]
+    strangers = [name for name in dict.fromkeys(names) if name not in others and known.skill(name) is None]
     yield from (Reason("unknown_participant", f"step {number}: there is no skill {name!r}") for name in strangers)
     for name, count in Counter(map(fold, names)).items():
         if count > 1 and sum(fold(str(one)) == name for one in aliases.values()) < count:
             text = f"step {number}: {name} takes part {count} times, and each time needs an alias of its own"
             yield Reason("duplicate_participant", text)
     strategy = about.get("supervisor_strategy", STRATEGIES[0])
-    if strategy not in STRATEGIES:
-        yield Reason("unknown_strategy", f"step {number}: {strategy!r} is none of {', '.join(STRATEGIES)}")
+    if strategy not in known.strategies:
+        yield Reason("unknown_strategy", f"step {number}: {strategy!r} is none of {', '.join(known.strategies)}")
     there = {*map(fold, names), *map(fold, map(str, aliases))}
     roles = about.get("roles")
     for name in roles if isinstance(roles, Mapping) else ():
