@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,9 +15,11 @@ from acp import PROTOCOL_VERSION, RequestError, schema as s
 from skillkit_core import Origin, SessionLocked, SkillKitError, UsageError
 
 from .choices import modes_of, options_of
+from .files import EditorFiles
 from .prompts import said
 from .servers import Servers, configured
 from .session import EditorSession
+from .terminals import TerminalExecutor, offer_terminals
 
 if TYPE_CHECKING:
     from acp.interfaces import Client
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EditorAgent"]
 
+log = logging.getLogger("skillkit.acp")
 _PAGE = 100  # sessions of one answer
 _INVALID_PARAMS, _FAILED = -32602, -32603
 T = TypeVar("T")
@@ -41,6 +45,11 @@ def _told(method: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:
         except SkillKitError as error:
             code = _INVALID_PARAMS if isinstance(error, UsageError) else _FAILED
             raise RequestError(code, str(error), error.to_dict()) from None
+        except (RequestError, ConnectionError):
+            raise
+        except Exception as error:
+            log.exception("%s failed", method.__name__)
+            raise RequestError(_FAILED, f"{type(error).__name__}: {error}") from None
 
     return wrapper
 
@@ -143,11 +152,18 @@ class EditorAgent:
         wanted = configured(servers)
         if (known := self._sessions.pop(name, None)) is not None:
             await known.leave(close=True)
+        files, terminals = EditorFiles(self._client, self._can.fs), TerminalExecutor(self._client)
+        config = self._config
+        if files.offered:
+            config = replace(config, options={**config.options, EditorFiles.OPTION: files})
+        if self._can.terminal and await offer_terminals(self._lives.host(folder)):
+            config = replace(config, executor=terminals)
         try:
-            live = await self._lives.open(name, folder=folder, origin=self._origin, config=replace(self._config))
+            live = await self._lives.open(name, folder=folder, origin=self._origin, config=config)
         except SessionLocked as locked:
             hint = f"close it there, or see it at a terminal: skillkit attach {name}"
             raise SkillKitError(f"another process has the session {name}", hint=hint) from locked
+        files.session = live.id
         answers = ["approval"] if self._asks else []
         forms = self._can.elicitation is not None and self._can.elicitation.form is not None
         own = Servers(live.agent, wanted) if wanted else None
@@ -155,7 +171,7 @@ class EditorAgent:
         session = EditorSession(
             self._client, live, self._origin, [*answers, *(["survey"] if forms else [])], own
         )
-        self._sessions[session.id] = session
+        self._sessions[session.id] = terminals.session = session
         return session, problems
 
     @_told

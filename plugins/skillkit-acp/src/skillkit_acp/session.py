@@ -96,7 +96,7 @@ class EditorSession:
         """Tell messages of the session as fast as the editor reads them."""
         try:
             for problem in problems:
-                await self.say(problem)
+                await self.note(problem)
             await self._tell(
                 s.AvailableCommandsUpdate(
                     session_update="available_commands_update", available_commands=commands_of(self.live.agent)
@@ -133,7 +133,7 @@ class EditorSession:
                 if (task := self._asking.pop(message.data["question"], None)) is not None:
                     task.cancel()
             case "notice":
-                await self.say(message.data["text"])
+                await self.note(message.data["text"])
             case "snapshot":
                 for question in message.data["questions"]:
                     await self._question(question)
@@ -171,9 +171,13 @@ class EditorSession:
             options = await options_of(self.live.agent)
             await self._tell(s.ConfigOptionUpdate(session_update="config_option_update", config_options=options))
 
-    async def say(self, text: str) -> None:
-        """Show a text that no model said."""
-        block = s.TextContentBlock(type="text", text=f"{text}\n\n" if not text.endswith("\n") else text)
+    async def note(self, text: str) -> None:
+        """Show a text that no model said: a line as a quotation, several as they stand."""
+        text = text.strip("\n")
+        await self._say(f"```text\n{text}\n```\n\n" if "\n" in text else f"> {text}\n\n")
+
+    async def _say(self, text: str) -> None:
+        block = s.TextContentBlock(type="text", text=text)
         await self._tell(s.AgentMessageChunk(session_update="agent_message_chunk", content=block))
 
     async def _tell(self, update: Any) -> None:
@@ -187,6 +191,11 @@ class EditorSession:
                 return
             self._progress.clear()
             await self._progress.wait()
+
+    async def show_terminal(self, call: str, terminal: str) -> None:
+        """Show the terminal in which a call runs, once the call is shown."""
+        await self._caught_up()
+        await self._tell(self.telling.in_terminal(call, terminal))
 
     # --- questions --------------------------------------------------------------------------------------------
 
@@ -228,7 +237,7 @@ class EditorSession:
             content = await self._form(survey, problem) if can_be_asked(survey) else None
             if content is None:
                 if not can_be_asked(survey):
-                    await self.say(f"{survey.title}: a secret is asked for, which no form of an editor may ask.")
+                    await self.note(f"{survey.title}: a secret is asked for, which no form of an editor may ask.")
                 await self.live.answer(question, None, self._origin)
                 return
             try:
@@ -280,13 +289,13 @@ class EditorSession:
         except AgentError:
             raise
         except SkillKitError as error:
-            await self.say(str(error))
+            await self.note(str(error))
             return s.PromptResponse(stop_reason="end_turn")
         if isinstance(answer, Prompt):
             return await self._ended(await self.live.prompt(answer.text, origin=self._origin))
         if answer is not None:
             told = answer if isinstance(answer, str) else f"Edit {answer.path}; what is in it counts from then on."
-            await self.say(told)
+            await self.note(told)
         await self._tell_books()
         return s.PromptResponse(stop_reason="end_turn")
 
@@ -294,16 +303,16 @@ class EditorSession:
         """Tell what a run says beside what the editor has seen; return how it ended."""
         await self._caught_up()
         if response.content and not self.telling.spoken:
-            await self.say(response.content)  # a handler answered
+            await self._say(response.content)  # a handler answered
         reason: Any = "end_turn"
         if response.outcome == "aborted" or self._cancelled:
             reason = "cancelled"
         elif response.outcome == "limit":
             reason = "max_turn_requests"
-            await self.say(response.reason)
+            await self.note(response.reason)
         elif response.outcome == "suspended":
             where = f"skillkit sessions resume {self.live.id}"
-            await self.say(f"A call waits for a decision. Open the conversation again to decide, or: {where}")
+            await self.note(f"A call waits for a decision. Open the conversation again to decide, or: {where}")
         elif response.stop_reason == StopReason.length:
             reason = "max_tokens"
         elif response.stop_reason == StopReason.refusal:

@@ -11,6 +11,7 @@ from skillkit_core import ToolError
 from .diff import summary
 from .folder import FileError, Folder
 from .listing import beginning
+from .open_texts import unsaved
 from .reading_rights import place_of
 from .tools import planned
 
@@ -27,9 +28,11 @@ async def preview(agent: AgentRunner, tool_name: str, args: Mapping[str, Any]) -
         ToolError: the call would fail. The error says why, and shows nothing of the file, about which nobody was asked.
     """
 
+    texts = await unsaved(agent, tool_name, args)
+
     def look() -> str:
         try:
-            changes, _ = planned(agent, tool_name, args)
+            changes, _ = planned(agent, tool_name, args, texts)
         except FileError as error:
             raise ToolError(error.text.partition(". ")[0].rstrip(".")) from None
         except KeyError as error:

@@ -162,9 +162,12 @@ async def _change(args: Mapping[str, Any], ctx: ToolContext, tool: str) -> ToolO
     from .change_notes import write_down
     from .diff import summary
     from .folder import FileError, shown
+    from .open_texts import show_changes, unsaved
+
+    texts, late = await unsaved(ctx.agent, tool, args), ""
 
     def look() -> tuple[Changes, str]:
-        return planned(ctx.agent, tool, args)
+        return planned(ctx.agent, tool, args, texts)
 
     try:
         changes, said = await asyncio.to_thread(look)
@@ -173,9 +176,10 @@ async def _change(args: Mapping[str, Any], ctx: ToolContext, tool: str) -> ToolO
         if listed:
             await write_down(ctx.agent, changes.folder.root, tool, ctx.tool_call_id, listed)
             await asyncio.to_thread(changes.commit)
+            late = await show_changes(ctx.agent, changes.folder.root, listed)
     except FileError as error:
         return failed(error)
-    said = said or _told(files)
+    said = (said or _told(files)) + late
     if changes.in_place:
         said += (
             f"\n[Written in place, because nothing can take its place here: {', '.join(map(shown, changes.in_place))}]"
@@ -196,18 +200,23 @@ def _told(files: list[dict[str, Any]]) -> str:
     return "\n".join(lines) or "Nothing changed: the files were so already."
 
 
-def planned(agent: AgentRunner | AgentStandIn, tool: str, args: Mapping[str, Any]) -> tuple[Changes, str]:
+def planned(
+    agent: AgentRunner | AgentStandIn, tool: str, args: Mapping[str, Any], texts: Mapping[str, bytes]
+) -> tuple[Changes, str]:
     """Return the changes that a call of ``write``, ``edit`` or ``apply_patch`` would make, and what it would say.
+
+    Args:
+        texts: what an editor has of the files (:func:`~skillkit_files.open_texts.unsaved`).
 
     Raises:
         FileError: the call would fail.
     """
     from . import planned_changes
     from .changes import Changes
-    from .folder import Folder
+    from .open_texts import EditedFolder
     from .stand_in import seen_of
 
-    changes = Changes(Folder(agent.cwd), seen_of(agent))
+    changes = Changes(EditedFolder(agent.cwd, texts), seen_of(agent))
     return changes, planned_changes.PLANS[tool](changes, args)
 
 
@@ -216,6 +225,9 @@ def planned(agent: AgentRunner | AgentStandIn, tool: str, args: Mapping[str, Any
 
 async def read(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
     """Read a file of the workspace, or of an active skill."""
+    from .open_texts import EditedFolder, unsaved
+
+    texts = await unsaved(ctx.agent, "read", args)
 
     def work() -> ToolOutput:
         from .folder import FileError
@@ -228,7 +240,7 @@ async def read(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
         folder, rel = place_of(agent, path)
         key = f"{folder.root}/{rel}"
         try:
-            found = read_file(folder, rel, path, int(args.get("offset", 1)), int(args.get("limit", LINES)))
+            found = read_file(EditedFolder(folder.root, texts), rel, path, int(args.get("offset", 1)), int(args.get("limit", LINES)))
         except Unreadable as error:
             seen[key] = error.digest
             raise
