@@ -42,11 +42,15 @@ class Editor:
             return s.RequestPermissionResponse(outcome=s.DeniedOutcome(outcome="cancelled"))
         return s.RequestPermissionResponse(outcome=s.AllowedOutcome(outcome="selected", option_id=self.choose))
 
-    async def create_elicitation(self, message, mode, **given):
+    async def create_elicitation(self, message, mode, **_):
         """Fill the form in."""
-        self.forms.append((message, given["requested_schema"]))
+        self.forms.append((message, mode.requested_schema.model_dump(mode="json", by_alias=True, exclude_none=True)))
         form = self.form[len(self.forms) - 1] if isinstance(self.form, list) else self.form
-        return s.DeclineElicitationResponse(action="decline") if form is None else s.AcceptElicitationResponse(action="accept", content=form)
+        return (
+            s.DeclineElicitationResponse(action="decline")
+            if form is None
+            else s.AcceptElicitationResponse(action="accept", content=form)
+        )
 
     async def read_text_file(self, session_id, path, **_):
         """Return what is not saved yet, else what is on the disk."""
@@ -71,7 +75,9 @@ class Editor:
         out, _ = await kept[0].communicate()
         kept[1] += out.decode()
         code = kept[0].returncode
-        return s.WaitForTerminalExitResponse(exit_code=code if code >= 0 else None, signal=None if code >= 0 else "SIGKILL")
+        return s.WaitForTerminalExitResponse(
+            exit_code=code if code >= 0 else None, signal=None if code >= 0 else "SIGKILL"
+        )
 
     async def terminal_output(self, session_id, terminal_id, **_):
         """Return what it printed."""
@@ -125,13 +131,17 @@ def with_editor(acp_argv, skillkit_home):
         editor = Editor()
         elicitation = s.ElicitationCapabilities(form=s.ElicitationFormCapabilities()) if forms else None
         can = s.ClientCapabilities(
-            fs=s.FileSystemCapabilities(read_text_file=files, write_text_file=files), terminal=terminal, elicitation=elicitation
+            fs=s.FileSystemCapabilities(read_text_file=files, write_text_file=files),
+            terminal=terminal,
+            elicitation=elicitation,
         )
         started = spawn_agent_process(
             editor, *acp_argv, *options, env=dict(os.environ), cwd=skillkit_home.cwd, use_unstable_protocol=True
         )
         async with asyncio.timeout(60), started as (agent, _):
-            hello = await agent.initialize(protocol_version=1, client_capabilities=can, client_info=s.Implementation(name="test", version="1"))
+            hello = await agent.initialize(
+                protocol_version=1, client_capabilities=can, client_info=s.Implementation(name="test", version="1")
+            )
             yield editor, hello
 
     def run(work, *options, **can):

@@ -99,12 +99,17 @@ def test_changes_are_diffs_before_they_are_made_and_afterwards(with_editor, tmp_
 
     async def work(editor, hello):
         session = await editor.begin(tmp_path)
-        await editor.say(session, uses(("edit", {"path": "old.txt", "edits": edits}), ("write", {"path": "new/n.txt", "content": "new\n"})))
+        await editor.say(
+            session,
+            uses(("edit", {"path": "old.txt", "edits": edits}), ("write", {"path": "new/n.txt", "content": "new\n"})),
+        )
         return editor
 
     editor = with_editor(work)
     shown = [[c for c in call.content if c.type == "diff"] for call, _ in editor.asked]
-    done = [[c for c in u.content if c.type == "diff"] for u in editor.of("tool_call_update") if u.status == "completed"]
+    done = [
+        [c for c in u.content if c.type == "diff"] for u in editor.of("tool_call_update") if u.status == "completed"
+    ]
     assert shown == done and [len(diffs) for diffs in shown] == [2, 1]
     first, second = shown[0]
     assert first.path == str(tmp_path / "old.txt") and "line 3\n" in first.old_text and "three\n" in first.new_text
@@ -121,7 +126,9 @@ def test_files_are_read_as_the_editor_has_them_and_written_through_it(with_edito
     async def work(editor, hello):
         editor.texts[str(path)] = "typed\nlast\n"
         session = await editor.begin(tmp_path)
-        await editor.say(session, uses(("read", {"path": "open.txt"}), ("edit", {"path": "open.txt", "old": "last", "new": "end"})))
+        await editor.say(
+            session, uses(("read", {"path": "open.txt"}), ("edit", {"path": "open.txt", "old": "last", "new": "end"}))
+        )
         return editor
 
     editor = with_editor(work, files=True)
@@ -137,7 +144,9 @@ def test_commands_run_in_terminals_of_the_editor_with_a_clean_environment(with_e
 
     async def work(editor, hello):
         session = await editor.begin(tmp_path)
-        await editor.say(session, uses(("bash", {"command": lines[0]}), ("bash", {"command": lines[1], "timeout": 0.3})))
+        await editor.say(
+            session, uses(("bash", {"command": lines[0]}), ("bash", {"command": lines[1], "timeout": 0.3}))
+        )
         return editor
 
     editor = with_editor(work, *ALLOW, terminal=True)
@@ -153,7 +162,10 @@ def test_nothing_is_asked_of_an_editor_that_it_does_not_offer(with_editor, tmp_p
 
     async def work(editor, hello):
         session = await editor.begin(tmp_path)
-        await editor.say(session, uses(("read", {"path": "a.txt"}), ("bash", {"command": "echo hi; sleep 0.1; echo ho"}), ("ask", {})))
+        await editor.say(
+            session,
+            uses(("read", {"path": "a.txt"}), ("bash", {"command": "echo hi; sleep 0.1; echo ho"}), ("ask", {})),
+        )
         return editor
 
     editor = with_editor(work, *ALLOW)
@@ -175,22 +187,29 @@ def test_a_survey_is_a_form_asked_again_until_it_fits_and_never_for_secrets(with
     editor = with_editor(work, forms=True)
     (message, schema), (again, _), _ = editor.forms
     assert message == "A journey\nBefore I book." and "must be one of Rome, Oslo" in again
-    told = schema.model_dump(mode="json", by_alias=True, exclude_none=True) if hasattr(schema, "model_dump") else schema
-    assert told["properties"]["city"]["oneOf"][1]["const"] == "Oslo" and told["required"] == ["city", "sure"]
-    assert told["properties"]["extras"]["items"]["anyOf"][0]["const"] == "Seat"
+    assert schema["properties"]["city"]["oneOf"][1]["const"] == "Oslo" and schema["required"] == ["city", "sure"]
+    assert schema["properties"]["extras"]["items"]["anyOf"][0]["const"] == "Seat"
     assert '"city": "Oslo", "extras": ["Meal"], "sure": true' in editor.text()
     assert editor.text().count("nobody answered") == 2 and "a secret is asked for" in editor.text()
 
 
 def test_the_list_of_tasks_is_the_plan(with_editor, tmp_path):
-    tasks = [{"task": "look", "state": "done"}, {"task": "change", "state": "doing"}, {"task": "test", "state": "pending"}]
+    tasks = [
+        {"task": "look", "state": "done"},
+        {"task": "change", "state": "doing"},
+        {"task": "test", "state": "pending"},
+    ]
 
     async def work(editor, hello):
         await editor.say(await editor.begin(tmp_path), uses(("tasks", {"tasks": tasks})))
         return editor
 
     entries = with_editor(work).of("plan")[-1].entries
-    assert [(e.content, e.status) for e in entries] == [("look", "completed"), ("change", "in_progress"), ("test", "pending")]
+    assert [(e.content, e.status) for e in entries] == [
+        ("look", "completed"),
+        ("change", "in_progress"),
+        ("test", "pending"),
+    ]
 
 
 SERVER = """
@@ -214,7 +233,10 @@ for line in sys.stdin:
 def test_mcp_servers_of_the_editor_are_connected_and_the_broken_one_is_named(with_editor, tmp_path):
     (tmp_path / "server.py").write_text(SERVER)
     good = s.McpServerStdio(
-        name="loud", command=sys.executable, args=[str(tmp_path / "server.py")], env=[s.EnvVariable(name="WHO", value="you")]
+        name="loud",
+        command=sys.executable,
+        args=[str(tmp_path / "server.py")],
+        env=[s.EnvVariable(name="WHO", value="you")],
     )
     bad = s.McpServerStdio(name="broken", command=str(tmp_path / "nothing"), args=[], env=[])
 

@@ -22,7 +22,11 @@ def test_an_answer_arrives_as_it_is_said_with_thoughts_apart_and_what_it_used(wi
 
     hello, ended, editor = with_editor(work)
     assert hello.agent_info.name == "skillkit" and hello.agent_capabilities.load_session
-    assert (ended.stop_reason, editor.text(), editor.text("agent_thought_chunk")) == ("end_turn", "Four.", "Two and two.")
+    assert (ended.stop_reason, editor.text(), editor.text("agent_thought_chunk")) == (
+        "end_turn",
+        "Four.",
+        "Two and two.",
+    )
     assert editor.of("usage_update")[-1].size == 100_000
     assert editor.of("session_info_update")[-1].title == "think"
 
@@ -74,7 +78,14 @@ def test_a_session_is_listed_by_its_folder_and_loaded_with_all_that_was_said(wit
 
     loaded, ended, text = with_editor(second)
     kinds = [update.session_update for _, update in loaded]
-    wanted = ["user_message_chunk", "user_message_chunk", "agent_message_chunk", "tool_call", "tool_call_update", "agent_message_chunk"]
+    wanted = [
+        "user_message_chunk",
+        "user_message_chunk",
+        "agent_message_chunk",
+        "tool_call",
+        "tool_call_update",
+        "agent_message_chunk",
+    ]
     assert [kind for kind in kinds if kind in wanted] == wanted
     assert loaded[kinds.index("tool_call_update")][1].status == "completed"
     assert ended.stop_reason == "end_turn" and "ImageBlock" in text and "pay 5 / seen" in text
@@ -123,7 +134,11 @@ def test_modes_models_and_thinking_are_chosen_and_the_editor_sees_what_a_command
 
     new, chosen, levels, editor = with_editor(work)
     assert {"ask", "accept-edits", "read-only", "bypass", "plan"} == {mode.id for mode in new.modes.available_modes}
-    assert [update.current_mode_id for update in editor.of("current_mode_update")] == ["plan", "read-only", "accept-edits"]
+    assert [update.current_mode_id for update in editor.of("current_mode_update")] == [
+        "plan",
+        "read-only",
+        "accept-edits",
+    ]
     now = {option.id: option.current_value for option in levels.config_options}
     assert now == {"mode": "accept-edits", "model": "obeys/other", "thinking": "high"}
     assert {o.id: o.current_value for o in chosen.config_options}["thinking"] == "default"
@@ -134,7 +149,10 @@ def test_modes_models_and_thinking_are_chosen_and_the_editor_sees_what_a_command
 def test_commands_that_are_unknown_or_for_terminals_are_answered_in_words(with_editor, tmp_path):
     async def work(editor, hello):
         session = await editor.begin(tmp_path)
-        reasons = [(await editor.say(session, line)).stop_reason for line in ("/nonsense", "/new", "/etc/hosts is wrong", "/session")]
+        reasons = [
+            (await editor.say(session, line)).stop_reason
+            for line in ("/nonsense", "/new", "/etc/hosts is wrong", "/session")
+        ]
         return session, reasons, editor.text()
 
     session, reasons, text = with_editor(work)
@@ -152,7 +170,9 @@ def test_stdout_holds_the_protocol_alone_whatever_comes_and_the_end_of_stdin_end
         {"jsonrpc": "2.0", "id": 3, "method": "session/new", "params": {"cwd": str(tmp_path), "mcpServers": []}},
     ]  # fmt: skip
     text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
-    process = subprocess.Popen(acp_argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        acp_argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     process.stdin.write(text)
     process.stdin.flush()
     found = {}

@@ -68,7 +68,9 @@ class EditorAgent:
         self._origin = Origin("acp")
         self._can = s.ClientCapabilities()
         self._sessions: dict[str, EditorSession] = {}
-        self._begins: dict[str, list[str]] = {}  # sessions whose id the editor does not know yet, and what it is told first
+        self._begins: dict[
+            str, list[str]
+        ] = {}  # sessions whose id the editor does not know yet, and what it is told first
 
     def on_connect(self, client: Client) -> None:
         """Take the editor's side of the connection."""
@@ -168,9 +170,7 @@ class EditorAgent:
         forms = self._can.elicitation is not None and self._can.elicitation.form is not None
         own = Servers(live.agent, wanted) if wanted else None
         problems = await own.start() if own is not None else []
-        session = EditorSession(
-            self._client, live, self._origin, [*answers, *(["survey"] if forms else [])], own
-        )
+        session = EditorSession(self._client, live, self._origin, [*answers, *(["survey"] if forms else [])], own)
         self._sessions[session.id] = terminals.session = session
         return session, problems
 

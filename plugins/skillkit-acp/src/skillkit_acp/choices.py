@@ -35,7 +35,9 @@ def commands_of(agent: AgentRunner) -> list[s.AvailableCommand]:
         s.AvailableCommand(
             name=command.name,
             description=command.help or command.name,
-            input=s.AvailableCommandInput(s.UnstructuredCommandInput(hint=command.arguments)) if command.arguments else None,
+            input=s.AvailableCommandInput(s.UnstructuredCommandInput(hint=command.arguments))
+            if command.arguments
+            else None,
         )
         for command in SlashCommands(agent).all()
         if command.name not in _EDITORS
@@ -64,7 +66,9 @@ def modes_of(agent: AgentRunner) -> s.SessionModeState | None:
     if not modes:
         return None
     now = mode_now(agent)
-    known = [s.SessionMode(id=name, name=_title(name), description=_ABOUT.get(name)) for name in dict.fromkeys([*modes, now])]
+    known = [
+        s.SessionMode(id=name, name=_title(name), description=_ABOUT.get(name)) for name in dict.fromkeys([*modes, now])
+    ]
     return s.SessionModeState(current_mode_id=now, available_modes=known)
 
 
@@ -121,7 +125,9 @@ async def options_of(agent: AgentRunner) -> list[s.SessionConfigOptionSelect | s
     return options
 
 
-def _select(name: str, title: str, category: Any, now: str, values: list[tuple[str, str]]) -> s.SessionConfigOptionSelect:
+def _select(
+    name: str, title: str, category: Any, now: str, values: list[tuple[str, str]]
+) -> s.SessionConfigOptionSelect:
     options = [s.SessionConfigSelectOption(value=value, name=shown) for value, shown in values]
     return s.SessionConfigOptionSelect(
         id=name, name=title, category=category, type="select", current_value=now, options=options
@@ -145,6 +151,8 @@ async def choose(agent: AgentRunner, option: str, value: str | bool) -> None:
         await set_mode(agent, str(value))
     elif option == "model":
         model = agent.host.models.get(str(value))
+        if model is None:
+            raise UnknownName("model", str(value), agent.host.models.list())
         agent.set_model(model.id, model.provider)
     elif option == "thinking":
         known = (_DEFAULT, *get_args(ThinkingLevel))

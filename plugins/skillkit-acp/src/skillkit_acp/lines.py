@@ -70,7 +70,9 @@ async def open_lines(out: IO[bytes]) -> Lines:
     reader = asyncio.StreamReader(limit=_MOST)
     try:
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(0), "rb", 0))
-        transport, protocol = await loop.connect_write_pipe(lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), out)
+        transport, protocol = await loop.connect_write_pipe(
+            lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), out
+        )
     except ValueError:
         hint = "start it from an editor"
         raise UsageError("the protocol goes over pipes, not over files on the disk", hint=hint) from None

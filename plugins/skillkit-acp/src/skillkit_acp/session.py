@@ -15,7 +15,6 @@ from skillkit_live import FellBehind
 from skillkit_core import (
     AgentError,
     AgentResponse,
-    Block,
     Origin,
     RunAborted,
     SkillKitError,
@@ -157,7 +156,9 @@ class EditorSession:
             cost = s.Cost(amount=agent.session.cost, currency="USD") if agent.session.cost else None
             used = context_tokens(agent)
             await self._tell(s.UsageUpdate(session_update="usage_update", used=used, size=window, cost=cost))
-        titles = [str(e.data["title"]) for e in agent.session.entries if e.type == "session_info" and e.data.get("title")]
+        titles = [
+            str(e.data["title"]) for e in agent.session.entries if e.type == "session_info" and e.data.get("title")
+        ]
         if titles and titles[-1] != self._title:
             self._title = titles[-1]
             await self._tell(s.SessionInfoUpdate(session_update="session_info_update", title=self._title))
@@ -264,7 +265,8 @@ class EditorSession:
         self._cancelled, self.telling.spoken = False, False
         self._work = asyncio.ensure_future(self._do(said))
         try:
-            return await self._work
+            ended: s.PromptResponse = await self._work
+            return ended
         except (RunAborted, asyncio.CancelledError):
             if not self._cancelled and self._work.cancelled():
                 raise

@@ -1,4 +1,4 @@
-"""What happens in a session as updates for the editor: texts as they arrive, thoughts, calls from their announcement to their end."""
+"""What happens in a session as updates for the editor: texts as they arrive, thoughts, calls until their end."""
 
 from __future__ import annotations
 
@@ -133,6 +133,7 @@ class Telling:
         yield s.ToolCallProgress(session_update="tool_call_update", tool_call_id=call, content=content)
 
     def result(self, path: Sequence[str], result: Mapping[str, Any], details: Any) -> Iterator[Any]:
+        """Yield the end of a call, and the plan that it holds."""
         call = name_of(path, result["tool_call_id"])
         kept = self._calls.pop(call, None)
         if kept is None:
@@ -148,13 +149,15 @@ class Telling:
             yield s.ToolCallProgress(session_update="tool_call_update", tool_call_id=call, status="failed")
 
 
-def _ended(agent: AgentRunner, call: str, result: Mapping[str, Any], details: Any, shown: Content) -> s.ToolCallProgress:
+def _ended(
+    agent: AgentRunner, call: str, result: Mapping[str, Any], details: Any, shown: Content
+) -> s.ToolCallProgress:
     """Return the end of a call: what it changed as a diff, else what it says."""
     text, failed = _text(result["content"]), bool(result.get("is_error"))
     facts = details if isinstance(details, Mapping) else {}
     made = changes(facts.get("diff"), agent.cwd) if not failed else []
     terminal = [one for one in shown if isinstance(one, s.TerminalToolCallContent)]
-    content = made or terminal or ([text_content(text)] if text else [])
+    content: Content = [*(made or terminal)] or ([text_content(text)] if text else [])
     return s.ToolCallProgress(
         session_update="tool_call_update",
         tool_call_id=call,
@@ -167,7 +170,9 @@ def _ended(agent: AgentRunner, call: str, result: Mapping[str, Any], details: An
 def plan_update(details: Any) -> s.AgentPlanUpdate | None:
     """Return the plan that the result of a call holds: a list of tasks, each with its state; ``None``: it holds none."""
     tasks = details.get("tasks") if isinstance(details, Mapping) else None
-    if not isinstance(tasks, (list, tuple)) or not all(isinstance(one, Mapping) and one.get("state") in _PLAN for one in tasks):
+    if not isinstance(tasks, (list, tuple)) or not all(
+        isinstance(one, Mapping) and one.get("state") in _PLAN for one in tasks
+    ):
         return None
     entries = [
         s.PlanEntry(content=str(one.get("task", "")), priority="medium", status=_PLAN[one["state"]])  # type: ignore[arg-type]

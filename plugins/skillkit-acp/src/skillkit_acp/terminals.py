@@ -1,6 +1,6 @@
 """Commands of calls in terminals of the editor, where it offers them and no sandbox holds the command.
 
-Two parts meet in a variable of the context: an executor that knows which call runs, and a runtime that is asked to run its command.
+Two parts meet in a variable of the context: an executor that knows which call runs, and a runtime that runs its command.
 """
 
 from __future__ import annotations
@@ -116,7 +116,13 @@ class TerminalRuntime(SkillRuntime):
             )  # fmt: skip
         config = self._host.config.section("bash", None)
         clean = clean_environment(config.env_allow, path=config.path) if config is not None else clean_environment()
-        words = ["-i", *(f"{name}={value}" for name, value in clean.items()), "bash", "-c", f"exec </dev/null\n{command}"]
+        words = [
+            "-i",
+            *(f"{name}={value}" for name, value in clean.items()),
+            "bash",
+            "-c",
+            f"exec </dev/null\n{command}",
+        ]
         client, began = call[0].client, time.monotonic()
         made = await client.create_terminal(
             session_id=session.id,
@@ -149,14 +155,14 @@ async def _waited(
     client: Client, terminal: Mapping[str, str], timeout: float | None, signal: AbortSignal | None
 ) -> tuple[str, int | None]:
     """Wait for the end of a command, and end it where it takes too long or nobody wants it any more."""
-    over = asyncio.ensure_future(client.wait_for_terminal_exit(**terminal))  # type: ignore[arg-type]
+    over = asyncio.ensure_future(client.wait_for_terminal_exit(**terminal))
     stop = asyncio.ensure_future(signal.wait()) if signal is not None else None
     try:
         waits = {over, *([stop] if stop is not None else [])}
         await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         if over.done():
             return "exited", _code(over.result())
-        await client.kill_terminal(**terminal)  # type: ignore[arg-type]
+        await client.kill_terminal(**terminal)
         return ("aborted" if stop is not None and stop.done() else "timeout"), None
     finally:
         for task in (over, stop):

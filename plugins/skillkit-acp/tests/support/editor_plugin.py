@@ -18,6 +18,7 @@ from skillkit_core import (
 from skillkit_core.testing import Call, Fail, Hang, Reply, ScriptedModel
 
 _numbers = count(1)
+SECRET = {"type": "object", "properties": {"secret": {"type": "boolean"}}}
 AMOUNT = {"type": "object", "properties": {"amount": {"type": "integer"}}, "required": ["amount"]}
 
 
@@ -29,7 +30,11 @@ def answer(request):
     word, _, rest = said[-1].text.strip().partition(" ")
 
     def call(*calls):
-        return f"done: {results}" if results else Reply("I will. ", calls=[Call(*c, id=f"c{next(_numbers)}") for c in calls])
+        return (
+            f"done: {results}"
+            if results
+            else Reply("I will. ", calls=[Call(*c, id=f"c{next(_numbers)}") for c in calls])
+        )
 
     match word:
         case "pay":
@@ -37,7 +42,11 @@ def answer(request):
         case "use":  # NAME {arguments}, a call after the other
             calls = json.loads(rest)
             done = sum(m.role == "tool_result" for m in since)
-            return Reply("", calls=[Call(*calls[done], id=f"c{next(_numbers)}")]) if done < len(calls) else f"done: {results}"
+            return (
+                Reply("", calls=[Call(*calls[done], id=f"c{next(_numbers)}")])
+                if done < len(calls)
+                else f"done: {results}"
+            )
         case "think":
             return Reply("Four.", thinking="Two and two.")
         case "hang":
@@ -101,7 +110,7 @@ def register_tools(register):
     """Offer the tools."""
     print("a plugin prints")  # which must not reach the editor
     register(Tool("pay", "Pay.", pay, AMOUNT, annotations={"mutates": "none"}))
-    register(Tool("ask", "Ask.", ask, annotations={"mutates": "none"}))
+    register(Tool("ask", "Ask.", ask, SECRET, annotations={"mutates": "none"}))
 
 
 @hookimpl(phase="guard", tools=("pay",))

@@ -1,7 +1,7 @@
 """Texts that a person has open in an editor, and has not saved: the tools read and change them as they are there.
 
-A front end that is an editor sets the option ``files.editor`` of its agent (``AgentConfig.options``) to an object with the methods
-of :class:`Editor`. Changes are made on the disk, and shown to the editor, so that none of its texts is an old one.
+A front end that is an editor sets the option ``files.editor`` of its agent (``AgentConfig.options``) to an object with the
+methods of :class:`Editor`. Changes are made on the disk, and shown to the editor, so that none of its texts is an old one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .changes import Change
 
-__all__ = ["OPTION", "Editor", "EditedFolder", "show_changes", "unsaved"]
+__all__ = ["OPTION", "EditedFolder", "Editor", "show_changes", "unsaved"]
 
 OPTION = "files.editor"
 _MOST = 8 * 1024 * 1024  # bytes of a text that an editor is asked for

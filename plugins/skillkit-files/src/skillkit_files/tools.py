@@ -240,7 +240,9 @@ async def read(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
         folder, rel = place_of(agent, path)
         key = f"{folder.root}/{rel}"
         try:
-            found = read_file(EditedFolder(folder.root, texts), rel, path, int(args.get("offset", 1)), int(args.get("limit", LINES)))
+            found = read_file(
+                EditedFolder(folder.root, texts), rel, path, int(args.get("offset", 1)), int(args.get("limit", LINES))
+            )
         except Unreadable as error:
             seen[key] = error.digest
             raise
