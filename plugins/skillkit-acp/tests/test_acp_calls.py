@@ -218,7 +218,8 @@ for line in sys.stdin:
     m = json.loads(line)
     if "id" not in m: continue
     if m["method"] == "initialize":
-        r = {"protocolVersion": m["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        r = {"protocolVersion": m["params"]["protocolVersion"], "capabilities": {"tools": {}}}
+        r["serverInfo"] = {"name": "s", "version": "1"}
     elif m["method"] == "tools/list":
         r = {"tools": [{"name": "shout", "description": "Shout.", "inputSchema": {"type": "object"}}]}
     elif m["method"] == "tools/call":

@@ -7,7 +7,7 @@ import pytest
 import skillkit_files.plugin
 from skillkit_files.folder import FileError, Folder
 from skillkit_files.patch import paths_of
-from skillkit_files.preview import preview
+from skillkit_files.planned_changes import preview
 from skillkit_files.text import require_text
 
 from skillkit_core import AgentConfig, AgentRunner, Skill, ToolError, hookimpl

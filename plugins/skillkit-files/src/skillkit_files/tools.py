@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Block, ToolContext
 
     from .changes import Changes
-    from .stand_in import AgentStandIn
 
 __all__ = ["GUARD", "file_tools"]
 
@@ -47,9 +46,14 @@ def file_tools(agent: AgentRunner) -> tuple[Tool, ...]:
 
 def _tools(opt_in: bool) -> tuple[Tool, ...]:
     where = f"{__name__}:"
-    preview = "skillkit_files.preview:preview"
+    preview = "skillkit_files.planned_changes:preview"
     remote = "skillkit_files.remote:CARRIER"
-    reads = {"mutates": "none", "paths": ("path",), "preview": "skillkit_files.preview:within_reach", "remote": remote}
+    reads = {
+        "mutates": "none",
+        "paths": ("path",),
+        "preview": "skillkit_files.planned_changes:within_reach",
+        "remote": remote,
+    }
     writes = {"mutates": "files", "paths": ("path",), "preview": preview, "remote": remote}
     return (
         Tool(
@@ -163,6 +167,7 @@ async def _change(args: Mapping[str, Any], ctx: ToolContext, tool: str) -> ToolO
     from .diff import summary
     from .folder import FileError, shown
     from .open_texts import show_changes, unsaved
+    from .planned_changes import planned
 
     texts, late = await unsaved(ctx.agent, tool, args), ""
 
@@ -198,26 +203,6 @@ def _told(files: list[dict[str, Any]]) -> str:
         name = f"{shown(fact['from'])} -> {name}" if "from" in fact else name
         lines.append(f"{letters[fact['kind']]} {name} (+{fact['added']} -{fact['removed']})")
     return "\n".join(lines) or "Nothing changed: the files were so already."
-
-
-def planned(
-    agent: AgentRunner | AgentStandIn, tool: str, args: Mapping[str, Any], texts: Mapping[str, bytes]
-) -> tuple[Changes, str]:
-    """Return the changes that a call of ``write``, ``edit`` or ``apply_patch`` would make, and what it would say.
-
-    Args:
-        texts: what an editor has of the files (:func:`~skillkit_files.open_texts.unsaved`).
-
-    Raises:
-        FileError: the call would fail.
-    """
-    from . import planned_changes
-    from .changes import Changes
-    from .open_texts import EditedFolder
-    from .stand_in import seen_of
-
-    changes = Changes(EditedFolder(agent.cwd, texts), seen_of(agent))
-    return changes, planned_changes.PLANS[tool](changes, args)
 
 
 # --- the tools --------------------------------------------------------------------------------------------------
