@@ -18,6 +18,8 @@ def test_the_agent_passes_the_checks_of_an_editor_that_others_wrote(
     command = [*skillkit_cli.program, "-P", "acceptance", "acp", "--provider", "acceptance"]
     drive = [sys.executable, str(servers / "acp" / "drive.py"), "--only", only, "--", *command]
 
-    done = subprocess.run(drive, capture_output=True, text=True, cwd=skillkit_home.cwd, env=dict(os.environ), timeout=400)
+    done = subprocess.run(
+        drive, capture_output=True, text=True, cwd=skillkit_home.cwd, env=dict(os.environ), timeout=400
+    )
 
     assert done.returncode == 0 and " 0 absent, 0 failed" in done.stdout, done.stdout + done.stderr
