@@ -6,6 +6,9 @@ import sys
 
 import pytest
 from acp import schema as s
+from skillkit_live import RpcClient, protocol
+
+from skillkit_core import AgentRunner, Host, SessionLocked
 
 ALLOW = ("--permission-mode", "bypass")
 
@@ -45,7 +48,7 @@ def test_a_call_is_shown_asked_about_and_decided_once_always_or_not_at_all(with_
     assert kinds[0] == "tool_call" and call.tool_call_id == editor.of("tool_call")[0].tool_call_id
 
 
-def test_a_question_that_somebody_else_answers_first_is_over(with_editor, tmp_path, skillkit_cli):
+def test_a_question_that_somebody_else_answers_first_is_over(with_editor, tmp_path, skillkit_home):
     async def work(editor, hello):
         session = await editor.begin(tmp_path)
         asked = asyncio.Event()
@@ -54,22 +57,25 @@ def test_a_question_that_somebody_else_answers_first_is_over(with_editor, tmp_pa
             asked.set()
             await asyncio.Event().wait()
 
+        async def allow(call):
+            return protocol.ApproveResult(decision="allow")
+
         editor.on_ask = wait
         prompt = asyncio.ensure_future(editor.say(session, "pay 7"))
         await asked.wait()
-        process = await asyncio.create_subprocess_exec(
-            *skillkit_cli.program, "attach", session, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
-        )
-        process.stdin.write(b"y\n")
-        ended = await prompt
-        process.stdin.write(b"/leave\n")
-        process.stdin.close()
-        await process.communicate()
-        editor.on_ask = None
-        return ended, editor.text()
+        agent = AgentRunner(host=Host(cwd=tmp_path), session=session)
+        with pytest.raises(SessionLocked) as locked:
+            await agent.open()
+        async with RpcClient(endpoint=locked.value.owner.endpoint, on_approve=allow) as other:
+            first = await prompt
+            await other.prompt("hello from elsewhere")
+            await editor.heard(lambda: "You said: hello from elsewhere" in editor.text())
+        await agent.host.aclose()
+        return first, editor
 
-    ended, text = with_editor(work)
-    assert ended.stop_reason == "end_turn" and "done: paid 7" in text
+    first, editor = with_editor(work)
+    assert first.stop_reason == "end_turn" and "done: paid 7" in editor.text()
+    assert editor.text("user_message_chunk") == "hello from elsewhere"
 
 
 def test_a_cancelled_question_ends_the_prompt_and_runs_nothing(with_editor, tmp_path):

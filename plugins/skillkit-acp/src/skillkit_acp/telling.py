@@ -63,6 +63,8 @@ class Telling:
         """Yield what the editor is told of an event, as JSON without history."""
         path = tuple(event["agent_path"])
         match event["type"]:
+            case "input" if len(path) == 1 and (event.get("origin") or {}).get("kind") != "acp":
+                yield _chunk("user_message_chunk", event["text"])  # somebody else, who is attached
             case "message_update" if len(path) == 1:
                 yield from self._delta(event["event"])
             case "message_end":
@@ -114,15 +116,13 @@ class Telling:
             yield _chunk("agent_thought_chunk", text)
 
     def _ended(self, path: Sequence[str], message: Mapping[str, Any]) -> Iterator[Any]:
-        """Show the calls of an answer; end the call of a result that did not run; show what others said."""
+        """Show the calls of an answer; end the call of a result that did not run."""
         if message["role"] == "assistant":
             for block in message["content"]:
                 if block["type"] == "tool_call" and name_of(path, block["id"]) not in self._calls:
                     yield self.announced(path, block["id"], block["name"], block.get("args"))
         elif message["role"] == "tool_result":
             yield from self.result(path, message, message.get("details"))
-        elif message["role"] == "user" and len(path) == 1 and (message.get("origin") or {}).get("kind") != "acp":
-            yield _chunk("user_message_chunk", _text(message["content"]))
 
     def _output(self, call: str, output: str) -> Iterator[Any]:
         kept = self._calls.get(call)
