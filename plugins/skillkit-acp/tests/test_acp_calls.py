@@ -78,6 +78,31 @@ def test_a_question_that_somebody_else_answers_first_is_over(with_editor, tmp_pa
     assert editor.text("user_message_chunk") == "hello from elsewhere"
 
 
+def test_a_question_waits_while_no_editor_is_there_and_is_asked_again_on_loading(with_editor, tmp_path):
+    async def first(editor, hello):
+        session = await editor.begin(tmp_path)
+        asked = asyncio.Event()
+
+        async def wait(_):
+            asked.set()
+            await asyncio.Event().wait()
+
+        editor.on_ask = wait
+        asyncio.ensure_future(editor.say(session, "pay 9")).add_done_callback(lambda task: task.exception())
+        await asked.wait()
+        return session
+
+    async def second(editor, hello):
+        await editor.agent.load_session(cwd=str(tmp_path), session_id=session, mcp_servers=[])
+        await editor.heard(lambda: "done: paid 9" in editor.text())
+        return editor
+
+    session = with_editor(first)
+    editor = with_editor(second)
+    assert editor.asked[0][0].raw_input == {"amount": 9} and ends(editor) == ["completed"]
+    assert len(editor.of("tool_call")) == 1
+
+
 def test_a_cancelled_question_ends_the_prompt_and_runs_nothing(with_editor, tmp_path):
     async def work(editor, hello):
         session = await editor.begin(tmp_path)

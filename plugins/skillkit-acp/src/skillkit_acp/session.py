@@ -86,10 +86,12 @@ class EditorSession:
             for entry in session.path()
             if entry.type in ("message", "custom_message") and "message" in entry.data
         ]
-        waiting = [str(question.get("tool_call_id")) for question in self.live.waiting()]
-        for update in message_updates(self.live.agent, messages, waiting):
+        for update in message_updates(self.telling, messages, self._waiting_calls()):
             await self._tell(update)
         await self._tell_books()
+
+    def _waiting_calls(self) -> list[str]:
+        return [str(question.get("tool_call_id")) for question in self.live.waiting()]
 
     async def _follow(self, problems: Sequence[str]) -> None:
         """Tell messages of the session as fast as the editor reads them."""
@@ -144,7 +146,7 @@ class EditorSession:
         elif kind == "turn_end":
             await self._tell_books()
         elif kind == "agent_settled":
-            for update in self.telling.left():
+            for update in self.telling.left(self._waiting_calls()):
                 await self._tell(update)
             await self._tell_books()
 

@@ -142,9 +142,9 @@ class Telling:
         if len(path) == 1 and (plan := plan_update(details)) is not None:
             yield plan
 
-    def left(self) -> Iterator[Any]:
-        """Yield the end of calls that nobody ended: their run is over."""
-        for call in list(self._calls):
+    def left(self, waiting: Sequence[str] = ()) -> Iterator[Any]:
+        """Yield the end of calls that nobody ended, but for those that wait for a decision: their run is over."""
+        for call in [call for call in self._calls if call not in waiting]:
             del self._calls[call]
             yield s.ToolCallProgress(session_update="tool_call_update", tool_call_id=call, status="failed")
 
@@ -181,13 +181,13 @@ def plan_update(details: Any) -> s.AgentPlanUpdate | None:
     return s.AgentPlanUpdate(session_update="plan", entries=entries)
 
 
-def message_updates(agent: AgentRunner, messages: Sequence[AgentMessage], waiting: Sequence[str]) -> Iterator[Any]:
+def message_updates(told: Telling, messages: Sequence[AgentMessage], waiting: Sequence[str]) -> Iterator[Any]:
     """Yield the updates that show a conversation from its beginning.
 
     Args:
+        told: what goes on from there.
         waiting: the calls that wait for a decision.
     """
-    told = Telling(agent)
     for message in messages:
         if isinstance(message, UserMessage):
             if text := without_context(message.text):
@@ -201,9 +201,7 @@ def message_updates(agent: AgentRunner, messages: Sequence[AgentMessage], waitin
         elif isinstance(message, ToolResultMessage):
             result = {"tool_call_id": message.tool_call_id, "is_error": message.is_error, "content": message.text}
             yield from told.result(("main",), result, message.details)
-    for update in told.left():
-        if update.tool_call_id not in waiting:
-            yield update
+    yield from told.left(waiting)
 
 
 def _answer(told: Telling, message: AssistantMessage) -> Iterator[Any]:
