@@ -146,6 +146,18 @@ def test_modes_models_and_thinking_are_chosen_and_the_editor_sees_what_a_command
     assert "compact" in names and "new" not in names and "Mode: accept-edits" in editor.text()
 
 
+def test_what_a_folder_brings_counts_once_the_person_trusts_it_and_the_editor_says_so(with_editor, tmp_path):
+    (tmp_path / ".skillkit").mkdir()
+    (tmp_path / ".skillkit" / "config.yaml").write_text("limits: {turns: 3}\n")
+
+    async def work(editor, hello):
+        session = await editor.begin(tmp_path)
+        await editor.say(session, "hello")
+        return editor.text()
+
+    assert "brings does not count: .skillkit/config.yaml; /trust shows it" in with_editor(work)
+
+
 def test_commands_that_are_unknown_or_for_terminals_are_answered_in_words(with_editor, tmp_path):
     async def work(editor, hello):
         session = await editor.begin(tmp_path)

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from acp import PROTOCOL_VERSION, RequestError, schema as s
+from skillkit_commands import changes_of
 
-from skillkit_core import Origin, SessionLocked, SkillKitError, UsageError
+from skillkit_core import Origin, SessionLocked, SkillKitError, UsageError, project_content
+from skillkit_core.cli.output import short_path
 
 from .choices import modes_of, options_of
 from .files import EditorFiles
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from acp.interfaces import Client
     from skillkit_live import Lives
 
-    from skillkit_core import AgentConfig
+    from skillkit_core import AgentConfig, Host
 
 __all__ = ["EditorAgent"]
 
@@ -169,7 +171,7 @@ class EditorAgent:
         answers = ["approval"] if self._asks else []
         forms = self._can.elicitation is not None and self._can.elicitation.form is not None
         own = Servers(live.agent, wanted) if wanted else None
-        problems = await own.start() if own is not None else []
+        problems = [*_not_trusted(live.agent.host), *(await own.start() if own is not None else [])]
         session = EditorSession(self._client, live, self._origin, [*answers, *(["survey"] if forms else [])], own)
         self._sessions[session.id] = terminals.session = session
         return session, problems
@@ -257,6 +259,17 @@ def _folder(cwd: str) -> Path:
     if not path.is_dir():
         raise UsageError(f"{cwd} is no folder")
     return path.resolve()
+
+
+def _not_trusted(host: Host) -> list[str]:
+    """Return a line for each folder that brings what does not count yet, as a conversation at a terminal says it."""
+    told: list[str] = []
+    for folder in changes_of(host):
+        found = [part for part in project_content(host, str(folder)) if (folder / part).exists()]
+        if found:
+            what = f"what {short_path(str(folder))} brings does not count: {', '.join(sorted(found))}"
+            told.append(f"{what}; /trust shows it, and lets it count, as 'skillkit config trust' does")
+    return told
 
 
 def _info(row: Any) -> s.SessionInfo:
