@@ -1,4 +1,4 @@
-"""What the first request of a conversation costs, before a person adds anything, and what it says."""
+"""What the first request of a conversation with the standard distribution costs, before a person adds anything, and what it says."""
 
 import json
 import os
@@ -19,7 +19,7 @@ def first(skillkit_cli, llm_server, skillkit_home):
         llm_server.script(Reply(text="Hello to you."))
         argv = ["--provider", "anthropic", "--base-url", llm_server.url, "-m", "claude-sonnet-4-5"]
         env = {**os.environ, "NO_COLOR": "1", "ANTHROPIC_API_KEY": "key-of-the-tests"}
-        with skillkit_cli.terminal("chat", *argv, cwd=skillkit_home.cwd, env=env) as chat:
+        with skillkit_cli.terminal("--only-default-plugins", "chat", *argv, cwd=skillkit_home.cwd, env=env) as chat:
             chat.send("hello\r")
             chat.wait_for("Hello to you.")
             chat.send("\x04")

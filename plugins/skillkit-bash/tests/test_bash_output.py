@@ -236,6 +236,7 @@ def test_all_files_together_stay_below_a_bound_and_the_oldest_go_first(tmp_path,
     config = BashConfig(max_kept_output=30 << 20)
     host = SimpleNamespace(
         config=SimpleNamespace(section=lambda name, default=None: config),
+        kinds=(),
         cache_dir=tmp_path,
         secrets=SimpleNamespace(known={}),
     )

@@ -41,7 +41,7 @@ def make_host(tmp_path: Path, config: BashConfig | None = None, resolved=None) -
     host = SimpleNamespace(
         config=SimpleNamespace(section=lambda name, default=None: config), cache_dir=tmp_path / "cache"
     )
-    host.secrets = SimpleNamespace(known={})
+    host.secrets, host.kinds = SimpleNamespace(known={}), ()
     runtime = BashRuntime(host)
     host.runtimes = SimpleNamespace(get={"bash": runtime}.__getitem__)
 

@@ -7,7 +7,7 @@ import pytest
 import skillkit_files.plugin
 from skillkit_files.folder import FileError, Folder
 from skillkit_files.patch import paths_of
-from skillkit_files.preview import preview
+from skillkit_files.planned_changes import preview
 from skillkit_files.text import require_text
 
 from skillkit_core import AgentConfig, AgentRunner, Skill, ToolError, hookimpl
@@ -75,6 +75,42 @@ async def test_the_preview_of_a_call_is_its_diff_and_changes_nothing(agent_in, w
         assert sorted(os.listdir(work)) == ["b.py", "c.py"]
         with pytest.raises(ToolError, match=r"old is not found in b\.py$"):  # what comes near it is in the file
             await preview(agent, "edit", {"path": "b.py", "old": "x = 3\n", "new": "x"})
+
+
+class Editor:
+    """Has a text that is not saved, and takes what is written, or not."""
+
+    def __init__(self, texts):
+        self.texts, self.taken, self.refuses = texts, {}, False
+
+    async def read(self, path):
+        return self.texts.get(path)
+
+    async def write(self, path, text):
+        if self.refuses:
+            raise ToolError("it is locked")
+        self.taken[path] = text
+
+
+async def test_texts_that_an_editor_has_not_saved_are_read_changed_and_handed_back(agent_in, work, call):
+    (work / "a.txt").write_bytes(b"saved\r\nend\r\n")
+    (work / "latin.txt").write_bytes("gr\xfc\xdfe\n".encode("latin-1"))
+    editor = Editor({f"{work}/a.txt": "typed\nend\n", f"{work}/latin.txt": "other\n"})
+    async with agent_in(work) as agent:
+        agent.configure(options={"files.editor": editor})
+        assert "typed" in (await call(agent, "read", path="a.txt")).text
+        assert "grüße" in (await call(agent, "read", path="latin.txt")).text  # an editor may not keep its bytes
+        shown = await preview(agent, "edit", {"path": "a.txt", "old": "typed", "new": "new"})
+        assert "-typed\n+new\n end\n" in shown
+        patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-typed\n+new\n*** Add File: b.txt\n+b\n*** End Patch"
+        assert not (await call(agent, "apply_patch", patch=patch)).is_error
+        assert (work / "a.txt").read_bytes() == b"new\r\nend\r\n"
+        assert editor.taken == {f"{work}/a.txt": "new\r\nend\r\n", f"{work}/b.txt": "b\n"}
+        editor.texts.clear()
+        editor.refuses = True
+        told = await call(agent, "edit", path="b.txt", old="b", new="c")
+        assert told.text.endswith("[b.txt is written, but the editor did not take it: it is locked]")
+    assert (work / "b.txt").read_text() == "c\n"
 
 
 async def test_facts_about_the_tools_are_annotations(agent_in, work):

@@ -25,7 +25,7 @@ def texts_after(journal, number):
 @pytest.mark.parametrize("left_at", range(5))
 def test_merged_deltas_are_cut_where_the_client_left(left_at):
     journal = filled("a", "bb", "ccc", "d")
-    journal.merge(("main", None))
+    journal.merge(("main", None))()
     assert texts_after(journal, left_at) == "abbcccd"[len("".join(["a", "bb", "ccc", "d"][:left_at])) :]
     assert len(journal.since(0)) == 1 and journal.since(0)[0].id == "e.4"
 
@@ -34,7 +34,7 @@ def test_what_is_between_two_deltas_keeps_its_number_and_its_place():
     journal = filled("a")
     journal.add("notice", {"text": "hi", "level": "info"})
     journal.add("event", {"event": delta("b")}, delta=("main", None))
-    journal.merge(("main", None))
+    journal.merge(("main", None))()
     assert [(m.id, m.type) for m in journal.since(0)] == [("e.2", "notice"), ("e.3", "event")]
 
 
@@ -49,7 +49,7 @@ def test_the_oldest_go_beyond_the_bound_of_messages_and_of_bytes():
 
 def test_deltas_that_are_gone_already_are_not_merged():
     journal = filled(*"abcdef", most=3)
-    journal.merge(("main", None))
+    journal.merge(("main", None))()
     assert texts_after(journal, 3) == "def"
 
 

@@ -71,6 +71,7 @@ class PlainHost:
     config: PlainConfig = field(default_factory=PlainConfig)
     withheld: list[str] | None = None
     entries: tuple[Any, ...] = ()
+    distribution: None = None
     runtime: RecordingRuntime = field(default_factory=RecordingRuntime)
     skills: SkillRegistry = field(default_factory=SkillRegistry)
     skill_problems: list[Any] = field(default_factory=list)

@@ -8,11 +8,13 @@ if TYPE_CHECKING:
     from skillkit_process import Lines as Lines
 
     from .config import BashConfig as BashConfig
-    from .runtime import BashRuntime as BashRuntime
+    from .runtime import BashRuntime as BashRuntime, clean_environment as clean_environment
 
-_MODULE_OF = {"BashConfig": ".config", "BashRuntime": ".runtime", "Lines": "skillkit_process"}
+_MODULE_OF = {
+    "BashConfig": ".config", "BashRuntime": ".runtime", "Lines": "skillkit_process", "clean_environment": ".runtime",
+}  # fmt: skip
 
-__all__ = ["BashConfig", "BashRuntime", "Lines"]
+__all__ = ["BashConfig", "BashRuntime", "Lines", "clean_environment"]
 
 
 def __getattr__(name: str) -> Any:

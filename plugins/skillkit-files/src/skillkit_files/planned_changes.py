@@ -1,17 +1,33 @@
-"""The changes that a call would make: what ``write``, ``edit`` and ``apply_patch`` do before anything is on the disk."""
+"""The changes that a call would make: what ``write``, ``edit`` and ``apply_patch`` do before anything is on the disk.
+
+Front ends show them as a diff where they ask for approval.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from skillkit_core import ToolError
 
 from .changes import Changes
+from .diff import summary
 from .edit import Edit, apply_edits
-from .folder import FileError, shown
+from .folder import FileError, Folder, shown
+from .listing import beginning
+from .open_texts import EditedFolder, unsaved
 from .patch import apply_patch
+from .reading_rights import place_of
+from .stand_in import seen_of
 from .text import decode, require_text
 
-__all__ = ["PLANS"]
+if TYPE_CHECKING:
+    from skillkit_core import AgentRunner
+
+    from .stand_in import AgentStandIn
+
+__all__ = ["planned", "preview", "within_reach"]
 
 
 def _write(changes: Changes, args: Mapping[str, Any]) -> str:
@@ -66,3 +82,60 @@ PLANS: Mapping[str, Callable[[Changes, Mapping[str, Any]], str]] = {
     "edit": _edit,
     "apply_patch": _patch,
 }
+
+
+def planned(
+    agent: AgentRunner | AgentStandIn, tool: str, args: Mapping[str, Any], texts: Mapping[str, bytes]
+) -> tuple[Changes, str]:
+    """Return the changes that a call of ``write``, ``edit`` or ``apply_patch`` would make, and what it would say.
+
+    Args:
+        texts: what an editor has of the files (:func:`~skillkit_files.open_texts.unsaved`).
+
+    Raises:
+        FileError: the call would fail.
+    """
+    changes = Changes(EditedFolder(agent.cwd, texts), seen_of(agent))
+    return changes, PLANS[tool](changes, args)
+
+
+async def preview(agent: AgentRunner, tool_name: str, args: Mapping[str, Any]) -> str:
+    """Return the unified diff of a call of ``write``, ``edit`` or ``apply_patch``, without a change of any file.
+
+    Raises:
+        ToolError: the call would fail. The error says why, and shows nothing of the file, about which nobody was asked.
+    """
+
+    texts = await unsaved(agent, tool_name, args)
+
+    def look() -> str:
+        try:
+            changes, _ = planned(agent, tool_name, args, texts)
+        except FileError as error:
+            raise ToolError(error.text.partition(". ")[0].rstrip(".")) from None
+        except KeyError as error:
+            raise ToolError(f"{error.args[0]} is missing") from None
+        return summary(changes.made)[1] or "Nothing would change."
+
+    return await asyncio.to_thread(look)
+
+
+async def within_reach(agent: AgentRunner, tool_name: str, args: Mapping[str, Any]) -> None:
+    """Say nothing of a call that only reads, which its arguments tell.
+
+    Raises:
+        ToolError: the path is where the tool does not read, whoever agrees to it. Whether something is there, is not said.
+    """
+
+    def look() -> None:
+        try:
+            path = args.get("path", ".")
+            if tool_name in ("read", "ls"):
+                place_of(agent, path)
+            else:
+                beginning(Folder(agent.cwd), args["pattern"] if tool_name == "glob" else "*", path)
+        except FileError as error:
+            if error.code == "outside_root":
+                raise ToolError(error.text) from None
+
+    await asyncio.to_thread(look)

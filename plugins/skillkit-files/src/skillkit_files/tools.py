@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Block, ToolContext
 
     from .changes import Changes
-    from .stand_in import AgentStandIn
 
 __all__ = ["GUARD", "file_tools"]
 
@@ -47,9 +46,14 @@ def file_tools(agent: AgentRunner) -> tuple[Tool, ...]:
 
 def _tools(opt_in: bool) -> tuple[Tool, ...]:
     where = f"{__name__}:"
-    preview = "skillkit_files.preview:preview"
+    preview = "skillkit_files.planned_changes:preview"
     remote = "skillkit_files.remote:CARRIER"
-    reads = {"mutates": "none", "paths": ("path",), "preview": "skillkit_files.preview:within_reach", "remote": remote}
+    reads = {
+        "mutates": "none",
+        "paths": ("path",),
+        "preview": "skillkit_files.planned_changes:within_reach",
+        "remote": remote,
+    }
     writes = {"mutates": "files", "paths": ("path",), "preview": preview, "remote": remote}
     return (
         Tool(
@@ -162,9 +166,13 @@ async def _change(args: Mapping[str, Any], ctx: ToolContext, tool: str) -> ToolO
     from .change_notes import write_down
     from .diff import summary
     from .folder import FileError, shown
+    from .open_texts import show_changes, unsaved
+    from .planned_changes import planned
+
+    texts, late = await unsaved(ctx.agent, tool, args), ""
 
     def look() -> tuple[Changes, str]:
-        return planned(ctx.agent, tool, args)
+        return planned(ctx.agent, tool, args, texts)
 
     try:
         changes, said = await asyncio.to_thread(look)
@@ -173,9 +181,10 @@ async def _change(args: Mapping[str, Any], ctx: ToolContext, tool: str) -> ToolO
         if listed:
             await write_down(ctx.agent, changes.folder.root, tool, ctx.tool_call_id, listed)
             await asyncio.to_thread(changes.commit)
+            late = await show_changes(ctx.agent, changes.folder.root, listed)
     except FileError as error:
         return failed(error)
-    said = said or _told(files)
+    said = (said or _told(files)) + late
     if changes.in_place:
         said += (
             f"\n[Written in place, because nothing can take its place here: {', '.join(map(shown, changes.in_place))}]"
@@ -196,26 +205,14 @@ def _told(files: list[dict[str, Any]]) -> str:
     return "\n".join(lines) or "Nothing changed: the files were so already."
 
 
-def planned(agent: AgentRunner | AgentStandIn, tool: str, args: Mapping[str, Any]) -> tuple[Changes, str]:
-    """Return the changes that a call of ``write``, ``edit`` or ``apply_patch`` would make, and what it would say.
-
-    Raises:
-        FileError: the call would fail.
-    """
-    from . import planned_changes
-    from .changes import Changes
-    from .folder import Folder
-    from .stand_in import seen_of
-
-    changes = Changes(Folder(agent.cwd), seen_of(agent))
-    return changes, planned_changes.PLANS[tool](changes, args)
-
-
 # --- the tools --------------------------------------------------------------------------------------------------
 
 
 async def read(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
     """Read a file of the workspace, or of an active skill."""
+    from .open_texts import EditedFolder, unsaved
+
+    texts = await unsaved(ctx.agent, "read", args)
 
     def work() -> ToolOutput:
         from .folder import FileError
@@ -228,7 +225,9 @@ async def read(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
         folder, rel = place_of(agent, path)
         key = f"{folder.root}/{rel}"
         try:
-            found = read_file(folder, rel, path, int(args.get("offset", 1)), int(args.get("limit", LINES)))
+            found = read_file(
+                EditedFolder(folder.root, texts), rel, path, int(args.get("offset", 1)), int(args.get("limit", LINES))
+            )
         except Unreadable as error:
             seen[key] = error.digest
             raise

@@ -6,8 +6,9 @@ import asyncio
 import json
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Self
 
 from skillkit_core import Event, SkillKitError
@@ -127,11 +128,15 @@ class Journal:
             news.set()
         return message
 
-    def merge(self, place: tuple[Hashable, ...]) -> None:
-        """Make one message of the deltas of each text whose name begins with ``place``: they have ended."""
+    def merge(self, place: tuple[Hashable, ...]) -> Callable[[], None]:
+        """End the texts whose name begins with ``place``; return what makes one message of the deltas of each."""
+        ended = [self._deltas.pop(name) for name in list(self._deltas) if name[: len(place)] == place]
+        return partial(self._merge, ended)
+
+    def _merge(self, ended: Sequence[Sequence[_Kept]]) -> None:
         gone: set[int] = set()
-        for name in [name for name in self._deltas if name[: len(place)] == place]:
-            pieces = [kept for kept in self._deltas.pop(name) if kept.number >= self._first]
+        for deltas in ended:
+            pieces = [kept for kept in deltas if kept.number >= self._first]
             if len(pieces) < 2:
                 continue
             texts = [text_of(kept.message.data["event"]) for kept in pieces]

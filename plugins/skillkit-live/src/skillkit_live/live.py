@@ -353,7 +353,9 @@ class Live:
             self._journal.add("event", {"event": line}, event=whole, delta=delta_of(line))
             ended = self._present.saw(line)
             if ended is not None:
-                self._journal.merge(ended)
+                merge = self._journal.merge(ended)
+                # clients that wait are woken first, and get the pieces as they came
+                asyncio.get_running_loop().call_soon(merge) if self._clients else merge()
         own = event.agent_path == self.agent.events.agent_path  # not of an agent inside the run
         if own and event.type in ("session_start", "session_tree"):
             # clients begin anew, once the handlers have had their say
