@@ -1,4 +1,4 @@
-"""What the first request of a conversation with the standard distribution costs, before a person adds anything, and what it says."""
+"""What the first request of a conversation costs and says, with the standard distribution and nothing that a person adds."""
 
 import json
 import os

@@ -90,9 +90,9 @@ def test_one_file_is_let_in_and_another_one_is_not(begin, repository, skillkit_c
     skillkit_cli("config", "trust", "--yes").ok()
     (repository / "AGENTS.md").write_text("Use spaces.\n")
     skill = repository / ".skillkit" / "skills" / "tally" / "SKILL.md"
-    skill.write_text(SKILL.replace("Count the entries", "Forge the entries"))
+    skill.write_text(SKILL.replace("Count the entries", "Falsify the entries"))
     request = begin("chat", "n\n", "y\n")
-    assert "Use spaces." in request.system and "Forge" not in request.raw.decode()
+    assert "Use spaces." in request.system and "Falsify" not in request.raw.decode()
 
 
 def test_the_folders_above_are_asked_about_from_the_top_of_the_repository(begin, repository):

@@ -143,7 +143,7 @@ config = SimpleNamespace(section=lambda name, default: default, layers=(), data=
 host = SimpleNamespace(skills=SkillRegistry(), skill_sources=Registry(), skill_problems=[], withheld=[], config=config,
     environ={{'PATH': '/bin:/usr/bin'}}, entries=(), cwd=Path({str(tmp_path)!r}),
     cache_dir=Path({str(tmp_path / "cache")!r}), config_dir=Path({str(tmp_path / "config")!r}),
-    secret=lambda name: None, kinds=(), impls=lambda hook: [])
+    secret=lambda name: None, kinds=(), distribution=None, impls=lambda hook: [])
 sources = []
 plugin.register_skill_sources(sources.append, host)
 for source in sources:

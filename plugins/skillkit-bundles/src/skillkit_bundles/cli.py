@@ -186,7 +186,7 @@ def list_(state: Any, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def show(state: Any, name: str, dialect: Any, as_json: bool) -> None:
-    """Show what a bundle brings, what it runs, what it lacks here, and what of it has no effect.
+    """Show what a bundle brings, runs, lacks, and what has no effect.
 
     NAME is an installed bundle, or the path of a folder with one.
     """
@@ -233,9 +233,9 @@ def update(
     ctx: click.Context, names: tuple[str, ...], user: bool, project: bool, replace: bool, yes: bool, allowed: tuple[str, ...],
     hooks: tuple[str, ...], as_json: bool,
 ) -> None:  # fmt: skip
-    """Bring bundles to what their sources hold now; all of them without NAMES.
+    """Bring bundles to what their sources hold now.
 
-    What changed is shown and scanned as for a new bundle, and a hook whose text changed is asked about again. Exit status 1: a
+    Without NAMES all of them. What changed is shown and scanned as for a new bundle, and a hook whose text changed is asked about again. Exit status 1: a
     bundle could not be updated.
     """
     from .adding import Consent
@@ -349,7 +349,10 @@ def verify(ctx: click.Context, names: tuple[str, ...], user: bool, project: bool
 def remove(
     ctx: click.Context, names: tuple[str, ...], user: bool, project: bool, with_data: bool, yes: bool, as_json: bool
 ) -> None:
-    """Remove bundles with their folders, after asking, and take back the consent to their hooks."""
+    """Remove bundles, their folders, and the consent to hooks.
+
+    It asks before.
+    """
     import shutil
 
     from .books import changing
@@ -424,7 +427,7 @@ def enable(ctx: click.Context, names: tuple[str, ...], project: bool, as_json: b
 @json_option
 @click.pass_context
 def disable(ctx: click.Context, names: tuple[str, ...], project: bool, as_json: bool) -> None:
-    """Let bundles stay where they are without any effect, everywhere or in this folder."""
+    """Let bundles stay without effect, here or everywhere."""
     _switch(ctx, names, project, False, as_json)
 
 
@@ -437,7 +440,7 @@ def disable(ctx: click.Context, names: tuple[str, ...], project: bool, as_json: 
 @json_option
 @click.pass_context
 def consent(ctx: click.Context, name: str, hooks: tuple[str, ...], revoke: bool, as_json: bool) -> None:
-    """Show the hooks of a bundle with their text, and ask about each that waits.
+    """Show the hooks of a bundle, and ask about each that waits.
 
     Consent holds for the text of the hook and for the files beside what it names. When one of them changes, it is asked again.
     """

@@ -35,7 +35,7 @@ def marketplace() -> None:
 @json_option
 @click.pass_obj
 def add(state: Any, source: str, ref: str | None, dialect: Any, as_json: bool) -> None:
-    """Add the marketplace in a folder, a repository, or owner/name of GitHub."""
+    """Add a marketplace: a folder, repository, or owner/name of GitHub."""
     from .fetching import named
     from .markets import add_market
     from .report import counted
@@ -109,7 +109,7 @@ def list_(state: Any, name: str | None, as_json: bool) -> None:
 @json_option
 @click.pass_obj
 def search(state: Any, words: tuple[str, ...], as_json: bool) -> None:
-    """Find bundles by their names, descriptions and tags, in all marketplaces."""
+    """Find bundles by name, description and tags in all marketplaces."""
     from .markets import markets
 
     wanted = [word.lower() for word in words]

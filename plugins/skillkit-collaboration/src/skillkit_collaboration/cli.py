@@ -136,7 +136,9 @@ def _row(record: Record) -> dict[str, Any]:
 )  # fmt: skip
 @click.pass_context
 def show(ctx: click.Context, session: str, which: str | None, how: str) -> None:
-    """Show a collaboration of a session: each message, who chose the speaker, what was refused, and why it ended.
+    """Show the messages of a collaboration, and why it ended.
+
+    With each message: who chose the speaker, and what was refused.
 
     SESSION is an id, the start of one, or 'latest'.
     """

@@ -29,7 +29,10 @@ def packs(ctx: click.Context) -> None:
 @json_option
 @click.pass_context
 def list_(ctx: click.Context, as_json: bool = False) -> None:
-    """List the packs: complete, partial (it works without what is missing), or missing."""
+    """List the packs, and what of each is missing.
+
+    complete, partial (it works without what is missing), or missing.
+    """
     host: Host = ctx.obj.host
     offered = asyncio.run(_offered(host))
     rows = [_row(pack, offered) for pack in catalog_of(host).packs.values()]
