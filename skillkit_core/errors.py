@@ -392,5 +392,4 @@ def interrupts(error: BaseException) -> bool:
 
 def in_words(error: BaseException) -> str:
     """Return an error on one line: its type and its text."""
-    text = error.msg if isinstance(error, SyntaxError) else error  # its place is told by who tells places
-    return str(error) if isinstance(error, Escaped) else f"{type(error).__name__}: {text}"
+    return str(error) if isinstance(error, Escaped) else f"{type(error).__name__}: {error}"

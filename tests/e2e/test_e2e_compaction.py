@@ -24,9 +24,9 @@ def test_a_conversation_is_compacted_by_hand_and_goes_on(
     skillkit_cli: Any, llm_server: Any, asked: tuple[str, ...]
 ) -> None:
     llm_server.script(Reply(text=LONG), Reply(text=LONG), Reply(text=SUMMARY), Reply(text="It ends here."))
-    skillkit_cli("run", *asked, "What does a parser do?").ok()
-    skillkit_cli("run", *asked, "--continue", "And a lexer?").ok()
-    with skillkit_cli.terminal("chat", *asked, "--continue", columns=120, rows=50) as chat:
+    skillkit_cli("--only-default-plugins", "run", *asked, "What does a parser do?").ok()
+    skillkit_cli("--only-default-plugins", "run", *asked, "--continue", "And a lexer?").ok()
+    with skillkit_cli.terminal("--only-default-plugins", "chat", *asked, "--continue", columns=120, rows=50) as chat:
         chat.wait_for("/help shows commands")
         chat.send("/compact\r")
         chat.wait_for("Shortened from about")
@@ -54,9 +54,12 @@ def test_a_conversation_that_a_provider_finds_too_long_is_compacted_and_answered
         Reply(text=SUMMARY),
         Reply(text="It ends here."),
     )
-    skillkit_cli("run", *asked, "What does a parser do?").ok()
-    skillkit_cli("run", *asked, "--continue", "And a lexer?").ok()
-    assert skillkit_cli("run", *asked, "--continue", "The last question.").ok().stdout == "It ends here.\n"
+    skillkit_cli("--only-default-plugins", "run", *asked, "What does a parser do?").ok()
+    skillkit_cli("--only-default-plugins", "run", *asked, "--continue", "And a lexer?").ok()
+    assert (
+        skillkit_cli("--only-default-plugins", "run", *asked, "--continue", "The last question.").ok().stdout
+        == "It ends here.\n"
+    )
     assert SUMMARY in json.dumps(llm_server.last.body)
     parts = [json.dumps(request.body) for request in llm_server.requests[3:5]]
     assert LONG[:200] in parts[0] and "Half of it." in parts[1], (

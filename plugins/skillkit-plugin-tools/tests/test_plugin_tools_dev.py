@@ -44,7 +44,7 @@ def test_a_plugin_that_does_not_load_is_one_line_and_the_command_runs(skillkit_c
     code(project).write_text("boom(")
     done = skillkit_cli("dev", "plugins", "list", cwd=project).ok()
     assert "skillkit-bash" in done.stdout
-    assert done.stderr == f"Error: mine: SyntaxError: '(' was never closed ({code(project)}:1)\n"
+    assert done.stderr == f"Error: mine: SyntaxError: '(' was never closed (__init__.py, line 1) ({code(project)}:1)\n"
 
 
 @pytest.mark.parametrize(

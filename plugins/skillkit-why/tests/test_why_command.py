@@ -130,6 +130,11 @@ def test_a_retry_and_a_fallback_are_told_with_their_reasons(ask, why):
     assert "no such model" in found["model"]["fallbacks"][0]
 
 
+def _summary_or_answer(received):
+    asked = json.dumps(received.body["messages"][-1])
+    return Reply(text="It ends." if "The last question." in asked else "Parsers were explained.")
+
+
 def test_messages_that_a_compaction_summarised_are_named_also_without_notes(ask, why, skillkit_cli, skillkit_home):
     too_long = Fail(
         status=400, type="context_length_exceeded", message="This model's maximum context length is 4096 tokens."
@@ -139,9 +144,7 @@ def test_messages_that_a_compaction_summarised_are_named_also_without_notes(ask,
     ask(
         "The last question.",
         too_long,
-        Reply(text="Half."),
-        Reply(text="Parsers were explained."),
-        Reply(text="It ends."),
+        *[_summary_or_answer] * 3,  # one summary or two: that depends on the room that tools leave
     )
     found = why()
     (gone, *_) = found["messages"]["left_out"]

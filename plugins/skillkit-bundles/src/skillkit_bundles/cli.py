@@ -235,8 +235,8 @@ def update(
 ) -> None:  # fmt: skip
     """Bring bundles to what their sources hold now.
 
-    Without NAMES all of them. What changed is shown and scanned as for a new bundle, and a hook whose text changed is asked about again. Exit status 1: a
-    bundle could not be updated.
+    Without NAMES all of them. What changed is shown and scanned as for a new bundle, and a hook whose text changed is asked about
+    again. Exit status 1: a bundle could not be updated.
     """
     from .adding import Consent
     from .report import counted
