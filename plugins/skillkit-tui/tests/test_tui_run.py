@@ -99,13 +99,13 @@ def test_a_call_is_shown_as_what_it_would_do_and_the_answers_close_it(stage, pla
                 and "Change it? (guard)" in on.screen
             )
             await on.press("z", "y", "ctrl+c", "n")
-            await on.until("✗ change a.txt — denied")
+            await on.until("✗ change a.txt — Denied: a person said no")
             await on.until("Run change?")
             await on.press("a")
             await on.idle()
             assert on.screen.count("change a.txt") == on.screen.count("change b.txt") == 1, "a call is one block"
             assert "● change b.txt — allowed, in this session, 2 lines" in on.screen
-            assert "✗ change a.txt — denied, Denied: a person said no" in on.screen
+            assert "✗ change a.txt — Denied: a person said no" in on.screen
             await on.press("escape", *["left_square_bracket"] * 3, "enter")
             await on.until("▾ ● change b.txt")
             assert 0 < on.screen.find("│ +after\\u202e") < on.screen.find("│ changed b.txt"), "and then the output"

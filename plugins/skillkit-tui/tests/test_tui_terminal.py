@@ -158,7 +158,7 @@ def test_a_sentence_at_an_approval_runs_nothing_and_esc_is_a_no(terminal, llm_se
     on.expect("› yes, but try another way", "no answer: Enter says it, Ctrl-C sets it aside, Esc is a no", "Run jot?")
     assert not (skillkit_cli.home.cwd / "made").exists()
     on.keys("Escape")
-    on.expect("as you like", "denied", "› yes, but try another way", "[INSERT]")
+    on.expect("as you like", "Denied: a person said no", "› yes, but try another way", "[INSERT]")
     assert llm_server.last.tool_results[0].text == "Denied: a person said no"
 
 
