@@ -373,14 +373,14 @@ def plain(error: BaseException) -> str:
 
 
 def raised_at(error: BaseException) -> str | None:
-    """Return the last ``file:line`` in the folder of the code that the core called: below it are libraries."""
+    """Return the last ``file:line`` in the folder of code that the core called: front ends above, libraries below."""
     from traceback import walk_tb  # importing it is slow
 
     met = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
-    met += [(error.filename or "<", error.lineno or 0)] if isinstance(error, SyntaxError) else []
-    met = [p for p in met if p[0][:1] != "<" and not {"skillkit_core", "importlib"} & {*p[0].split("/")}] or met
-    own = [place for place in met if place[0].rpartition("/")[0] == met[0][0].rpartition("/")[0]]
-    return "{}:{}".format(*own[-1]) if own else None
+    met += [(error.filename, error.lineno or 0)] if isinstance(error, SyntaxError) and error.filename else []
+    core = [n for n, place in enumerate(met) if {"skillkit_core", "importlib"} & {*place[0].split("/")}]
+    met = [p for n, p in enumerate(met) if n > min(core, default=n) and n not in core and p[0][:1] != "<"] or met[-1:]
+    return next((f"{p[0]}:{p[1]}" for p in met[::-1] if p[0].rpartition("/")[0] == met[0][0].rpartition("/")[0]), None)
 
 
 def interrupts(error: BaseException) -> bool:
