@@ -359,7 +359,7 @@ def test_a_decision_that_was_put_off_is_asked_about_when_the_session_goes_on(ope
     with open_chat("change") as chat:
         chat.expect("Run change?", "[l]ater")
         chat.send("l")
-        chat.expect("put off")
+        chat.expect("put off: another message denies what waits")
         assert chat.leave() == 0
     with open_chat("--continue") as chat:
         chat.expect("waits for a decision", "+x", "Run change?")
