@@ -934,6 +934,8 @@ export interface UsageEvent {
   request?: string;
   tool_name?: string;
   estimated?: boolean;
+  role?: string;
+  error?: string;
 }
 
 /** An event that a plugin defines, or a later version. */
