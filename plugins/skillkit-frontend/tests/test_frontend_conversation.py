@@ -149,6 +149,32 @@ def test_later_is_offered_where_a_decision_can_be_put_off(talk, kept, deferrable
     asyncio.run(story())
 
 
+def test_who_leaves_right_after_putting_a_decision_off_finds_it_waiting(talk):
+    async def story():
+        async with talk([CHANGE, "done"], ["later"], kept=True) as (conversation, view):
+            left = asyncio.Event()
+
+            async def slow(event):
+                for _ in range(50):
+                    await asyncio.sleep(0)
+
+            conversation.agent.events.on("approval_resolved", slow)
+
+            def changed(log, block):
+                if block is not None and block.result == "put off" and not left.is_set():
+                    left.set()
+                    closing.append(asyncio.create_task(conversation.close()))
+
+            closing = []
+            conversation.record._changed = changed
+            conversation.begin("change it")
+            await left.wait()
+            await closing[0]
+            assert [call.name for call in conversation.agent.suspension.calls] == ["change"]
+
+    asyncio.run(story())
+
+
 def test_a_view_that_shows_a_part_is_asked_for_all_of_it(talk):
     async def story():
         async with talk([CHANGE, "done"], ["show all", "yes"]) as (conversation, view):

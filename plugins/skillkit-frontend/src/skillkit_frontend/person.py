@@ -55,7 +55,7 @@ class Person(Approver, UserInterface):
         self._agent, self._record, self._ask, self._later = agent, record, ask, later
         self._turn = asyncio.Lock()
         self.question: Question | None = None
-        self._left = False
+        self._left = self._deferred = False
         self._surveyed: set[Question] = set()  # questions of surveys, which can wait where the session is kept
 
     async def put(self, question: Question) -> Any:
@@ -71,9 +71,12 @@ class Person(Approver, UserInterface):
                 self.question = None
 
     def leave(self) -> bool:
-        """Ask nothing more: what is asked about waits in the session where it can; return whether it does."""
+        """Ask nothing more: what is asked about waits in the session where it can; return whether something does.
+
+        Also what was put off a moment ago waits only once the run has stopped for it.
+        """
         self._left = True
-        return self.question is not None and self._put_off(self.question)
+        return (self.question is not None and self._put_off(self.question)) or self._deferred
 
     def _put_off(self, question: Question) -> bool:
         if isinstance(question, KeyQuestion) and LATER in question.choices.values():
@@ -108,6 +111,7 @@ class Person(Approver, UserInterface):
         except asyncio.CancelledError:
             self._record.end(block, good=False, result="not decided")
             raise
+        self._deferred = decision.decision == "defer"
         good, result = _RESULTS[decision.decision]
         self._record.end(block, good=good, result=result + _WHERE.get(str(decision.remember), ""))
         return decision
