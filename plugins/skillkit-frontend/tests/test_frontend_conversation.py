@@ -151,7 +151,7 @@ def test_later_is_offered_where_a_decision_can_be_put_off(talk, kept, deferrable
 
 def test_who_leaves_right_after_putting_a_decision_off_finds_it_waiting(talk):
     async def story():
-        async with talk([CHANGE, "done"], ["later"], kept=True) as (conversation, view):
+        async with talk([CHANGE, "done"], ["later"], kept=True) as (conversation, _):
             left = asyncio.Event()
 
             async def slow(event):
