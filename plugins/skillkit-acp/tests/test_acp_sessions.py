@@ -203,4 +203,6 @@ def test_files_on_the_disk_are_no_wire(skillkit_cli, acp_argv, tmp_path):
     (tmp_path / "in").write_text("")
     with (tmp_path / "in").open() as file:
         done = subprocess.run(acp_argv, stdin=file, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and "over pipes" in done.stderr and "Traceback" not in done.stderr
+    nothing = subprocess.run(acp_argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    for ended in (done, nothing):
+        assert ended.returncode == 2 and "over pipes" in ended.stderr and "Traceback" not in ended.stderr

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pytest
 import skillkit_text_tools.plugin
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from skillkit_testkit.conformance import ToolConformance
 from skillkit_text_tools import compare_texts, merge_texts, transform_format
 
@@ -148,6 +148,8 @@ def test_merging_keeps_every_paragraph_and_merging_again_changes_nothing(texts):
 
 
 @settings(deadline=None)
+@example(text="* ")
+@example(text="a\n\n* * \n")
 @given(text=LINES)
 def test_any_markdown_becomes_org_without_a_heading_that_was_none(text):
     made = transform_format(text, "markdown", "org")

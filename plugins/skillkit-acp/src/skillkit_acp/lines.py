@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import stat
 from collections.abc import Callable
 from typing import IO, Any
 
@@ -64,16 +65,18 @@ async def open_lines(out: IO[bytes]) -> Lines:
     """Return the lines on stdin and ``out``.
 
     Raises:
-        UsageError: one of them is a file on the disk.
+        UsageError: one of them is a file on the disk, or a device that is no terminal.
     """
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=_MOST)
     try:
+        if stat.S_ISCHR(os.fstat(0).st_mode) and not os.isatty(0):
+            raise ValueError("/dev/null")  # the loop cannot wait for it, and would say so to nobody
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(0), "rb", 0))
         transport, protocol = await loop.connect_write_pipe(
             lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), out
         )
     except ValueError:
         hint = "start it from an editor"
-        raise UsageError("the protocol goes over pipes, not over files on the disk", hint=hint) from None
+        raise UsageError("the protocol goes over pipes, not over files or devices", hint=hint) from None
     return Lines(reader, asyncio.StreamWriter(transport, protocol, None, loop))

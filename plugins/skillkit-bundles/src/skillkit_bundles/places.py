@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from skillkit_skill_packages import File, files_digest, place_folders, read_files, remove_folders
+from skillkit_skill_packages import File, files_digest, keeping_trust, place_folders, read_files, remove_folders
 
 from skillkit_core.errors import UsageError
-from skillkit_core.settings.trust import Trust
 
 from .books import LOCK, Lock, LockedBundle, read_lock, write_lock
 
@@ -65,7 +64,9 @@ class Place:
         def then() -> None:
             self.note(name, locked)
 
-        self._keeping_trust(lambda: place_folders(self.folder, {name: files}, [name], then))
+        keeping_trust(
+            self.host, self.kind == "project", lambda: place_folders(self.folder, {name: files}, [name], then)
+        )
 
     def note(self, name: str, locked: LockedBundle) -> None:
         """Write down where a bundle came from."""
@@ -82,16 +83,7 @@ class Place:
                 lock.bundles.pop(name, None)
             write_lock(self.lock_path, lock)
 
-        self._keeping_trust(lambda: remove_folders(self.folder, names, then))
-
-    def _keeping_trust(self, change: Callable[[], None]) -> None:
-        """Do what the person agreed to; what was trusted as it stood is trusted as it stands then."""
-        cwd = self.host.cwd
-        trust = Trust(self.host.data_dir)
-        parts, unseen = (trust.parts(cwd), trust.changed(cwd)) if self.kind == "project" else (None, None)
-        change()
-        if parts and str(cwd.resolve()) in trust.folders():
-            trust.add(cwd, trust.look(cwd.resolve(), parts), unseen or ())
+        keeping_trust(self.host, self.kind == "project", lambda: remove_folders(self.folder, names, then))
 
 
 def places(host: Host) -> dict[str, Place]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .contents import Entry as Entry, File as File, PackageError as PackageError, take as take
     from .digest import files_digest as files_digest
     from .git import fetched as git_entries, latest as latest_commits, redacted as redacted
+    from .kept_trust import keeping_trust as keeping_trust
     from .place import (
         place as place_folders,
         read_files as read_files,
@@ -36,6 +37,7 @@ _WHERE = {
     "findings": "text_scan",
     "folder_entries": "source",
     "git_entries": "git:fetched",
+    "keeping_trust": "kept_trust",
     "latest_commits": "git:latest",
     "named_source": "source:named",
     "place_folders": "place:place",
@@ -60,6 +62,7 @@ __all__ = [
     "findings",
     "folder_entries",
     "git_entries",
+    "keeping_trust",
     "latest_commits",
     "named_source",
     "place_folders",

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from skillkit_core.errors import UsageError
-from skillkit_core.settings.trust import Trust
 
 from .contents import Files
+from .kept_trust import keeping_trust
 from .lock import FILE, Lock, LockedSkill, read_lock, write_lock
 from .place import place, read_files, remove
 from .review import digest_of
@@ -65,7 +65,7 @@ class Target:
             lock.skills |= entries
             write_lock(self.lock_path, lock)
 
-        self._keeping_trust(lambda: place(self.folder, files, replacing, then))
+        keeping_trust(self.host, self.kind == "project", lambda: place(self.folder, files, replacing, then))
 
     def drop(self, names: Sequence[str]) -> None:
         """Remove skills that were installed."""
@@ -76,16 +76,7 @@ class Target:
                 lock.skills.pop(name, None)
             write_lock(self.lock_path, lock)
 
-        self._keeping_trust(lambda: remove(self.folder, names, then))
-
-    def _keeping_trust(self, change: Callable[[], None]) -> None:
-        """Do what the person agreed to; what was trusted as it stood is trusted as it stands then."""
-        cwd = self.host.cwd
-        trust = Trust(self.host.data_dir)
-        parts, unseen = (trust.parts(cwd), trust.changed(cwd)) if self.kind == "project" else (None, None)
-        change()
-        if parts and str(cwd.resolve()) in trust.folders():
-            trust.add(cwd, trust.look(cwd.resolve(), parts), unseen or ())
+        keeping_trust(self.host, self.kind == "project", lambda: remove(self.folder, names, then))
 
 
 def targets(host: Host, *, user: bool, project: bool, trusted: bool = False) -> list[Target]:

@@ -205,15 +205,19 @@ def markdown_to_org(text: str) -> str:
 def _applied(lines: Sequence[str], changed: Mapping[int, tuple[int, list[str]]]) -> Iterator[str]:
     at = 0
     while at < len(lines):
-        behind, new = changed.get(at, (at + 1, [lines[at]]))
+        kept = _bullets(lines[at]) if re.fullmatch(r"[\s*+-]*", lines[at]) else lines[at]  # of an item without content
+        behind, new = changed.get(at, (at + 1, [kept]))
         yield from new
         at = behind
 
 
 def _marker(line: str, content: str) -> str:
     """Return what stands before the content of a line: a star as a bullet would be a heading in Org."""
-    before = line[: line.find(content)] if content else ""
-    return re.sub(r"(\A|(?<=\s))[*+](?=\s)", "-", before)
+    return _bullets(line[: line.find(content)] if content else "")
+
+
+def _bullets(text: str) -> str:
+    return re.sub(r"(\A|(?<=\s))[*+](?=\s|\Z)", "-", text)
 
 
 def _indent(line: str) -> str:
