@@ -26,14 +26,18 @@ _Dollars: TypeAlias = Annotated[float | None, "a number of US dollars or None"]
 _Answer: TypeAlias = Annotated[bool | None, "a bool or None"]
 
 
-def setting(default: Any, description: str, **bounds: int) -> Any:
-    """Return a field that is also a setting: the configuration shows ``description``, and refuses values out of ``bounds``.
+def setting(default: Any, description: str, **more: Any) -> Any:
+    """Return a field that is also a setting: the configuration shows ``description``, and refuses values out of bounds.
 
-    Programs may go below them, because a computed budget may be used up. A file that allows nothing is a mistake. The default
-    ``list`` is an empty list.
+    Programs may go below them, because a computed budget may be used up. A file that allows nothing is a mistake.
+
+    Args:
+        default: its value where nothing is set; ``list`` or ``dict``: an empty one.
+        more: the bounds ``ge``, ``gt``, ``le``, ``lt`` and ``min_length``; ``repr=False`` for a secret; and ``check``, which
+            returns a value of the field's type as it counts, or raises :class:`ValueError` with what is wrong.
     """
-    made: Any = {"default_factory": list} if default is list else {"default": default}
-    return field(**made, metadata={"description": description, **bounds})
+    made: Any = {"default_factory": default} if default in (list, dict) else {"default": default}
+    return field(**made, repr=more.get("repr", True), metadata={"description": description, **more})
 
 
 @dataclass(frozen=True, slots=True)

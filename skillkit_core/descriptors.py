@@ -77,9 +77,11 @@ class Command(NamedTuple):
 
 
 class ConfigSection(NamedTuple):
-    """The section ``name`` of the configuration, for one plugin; ``model`` is a pydantic model or its import string.
+    """The section ``name`` of the configuration, for one plugin.
 
-    A static method ``doctor(host)`` of the model raises what ``skillkit doctor`` says of settings that do not work here.
+    ``model`` is a dataclass of :func:`skillkit_core.config.setting` fields, which needs no pydantic while its values are of their
+    own types, or a pydantic model, or the import string of either. A static method ``doctor(host)`` of it raises what
+    ``skillkit doctor`` says of settings that do not work here.
     """
 
     name: str

@@ -106,7 +106,7 @@ def _rule(kind: Any) -> _Rule:
     if origin is Literal:
         words = " or ".join(args) if len(args) < 3 else f"one of {', '.join(args)}"
         return (lambda value: isinstance(value, str) and value in args), words
-    if origin is Mapping:
+    if origin in (Mapping, dict):
         if args == (str, str):
             return _is_texts, "a mapping of str to str"
         return (lambda value: isinstance(value, Mapping)), "a mapping"

@@ -121,7 +121,8 @@ def init(state: Any, project: bool, force: bool) -> None:
 
 
 def _template(host: Host) -> str:
-    from ..settings.schema import CoreSettings, model_of
+    from ..settings.schema import CoreSettings
+    from ..settings.sections import model_of
 
     lines = ["# SkillKit configuration. Remove the '# ' in front of what you want to change.", ""]
     lines += _section_lines(model_of(CoreSettings), 0)

@@ -392,6 +392,7 @@ def _leave_in_time(code: int) -> None:
 
 def entry(bind: Callable[[], None] = lambda: None) -> None:
     """Run the console script, and end the process. ``bind`` binds it to a distribution."""
+    gc.set_threshold(100_000, 10, 10)  # a short command ends before a search for cycles finds any
     code = run(sys.argv[1:], bind)
     _leave_in_time(code)
     # Looking through every object for cycles at exit would take a tenth of a short command.

@@ -218,10 +218,10 @@ def register_commands(register: Callable[[Command], None], host: Host) -> None:
 
 @hookspec
 def register_config(register: Callable[[ConfigSection], None]) -> None:
-    """Declare the plugin's section of the configuration, a pydantic model that forbids unknown keys.
+    """Declare the plugin's section of the configuration: a dataclass of settings, or a pydantic model that forbids unknown keys.
 
     When: before the configuration is validated. ``host.config.section(name, default)`` reads it, and returns ``default`` while
-    nothing is set, without an import of pydantic.
+    nothing is set.
 
     Example::
 

@@ -153,20 +153,28 @@ def _merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def section_model(section: ConfigSection) -> Any:
-    """Return the pydantic model of a section.
+    """Return the pydantic model of a section, made of its dataclass where it is one.
 
     Raises:
-        PluginError: the model cannot be imported, or is no pydantic model.
+        PluginError: the model cannot be imported, or is neither.
     """
+    from .sections import model_of
+
+    kind = _kind_of(section)
+    return model_of(kind) if hasattr(kind, "__dataclass_fields__") else kind
+
+
+def _kind_of(section: ConfigSection) -> Any:
     from ..descriptors import load_object
 
     try:
-        model = load_object(section.model)
+        kind = load_object(section.model)
     except ImportError as error:
         raise PluginError(f"its model cannot be loaded: {error}", where=f"section {section.name!r}") from error
-    if not hasattr(model, "model_validate"):
-        raise PluginError(f"{section.model!r} is no pydantic model", where=f"section {section.name!r}")
-    return model
+    if not hasattr(kind, "model_validate") and not hasattr(kind, "__dataclass_fields__"):
+        where = f"section {section.name!r}"
+        raise PluginError(f"{section.model!r} is neither a pydantic model nor a dataclass", where=where)
+    return kind
 
 
 def masked(value: Any, key: str = "") -> Any:
@@ -261,7 +269,7 @@ class Config:
         """Return the validated section of plugin ``name``, ``None`` when the plugin declared none.
 
         Args:
-            default: returned when nothing is set or declared; then neither pydantic nor the section's model is imported.
+            default: returned when nothing is set or declared; then the section's model is not imported.
 
         Raises:
             ConfigError: a value does not fit. The error names file, line and path.
@@ -274,18 +282,16 @@ class Config:
             declared = self._sections().get(name)
             if declared is None:
                 return None if default is _ABSENT else default
-            self._valid[name] = self._validate(section_model(declared), {} if given is None else given, name)
+            self._valid[name] = self._made(_kind_of(declared), {} if given is None else given, name)
         return self._valid[name]
 
     @property
     def core(self) -> Any:
         """The validated :class:`~skillkit_core.settings.schema.CoreSettings`."""
         if "" not in self._valid:
-            from .schema import CoreSettings, model_of, values_of
+            from .schema import CoreSettings
 
-            given = {k: v for k, v in self.data.items() if k in CORE_KEYS}
-            valid = values_of(CoreSettings, self._validate(model_of(CoreSettings), given, "")) if given else None
-            self._valid[""] = valid or CoreSettings()
+            self._valid[""] = self._made(CoreSettings, {k: v for k, v in self.data.items() if k in CORE_KEYS}, "")
         return self._valid[""]
 
     def get(self, key: str, default: Any = None) -> Any:
@@ -353,11 +359,23 @@ class Config:
         self._checked = True
         return list(found.values())
 
+    def _made(self, kind: Any, given: Any, prefix: str) -> Any:
+        """Return settings as their pydantic model, or as their dataclass, for which pydantic sees only what is not plain."""
+        if not hasattr(kind, "__dataclass_fields__"):
+            return self._validate(kind, given, prefix)
+        from .sections import model_of, plain_values, values_of
+
+        found = plain_values(kind, given, partial(self._base, prefix)) if isinstance(given, Mapping) else None
+        return values_of(kind, self._validate(model_of(kind), given, prefix)) if found is None else found
+
+    def _base(self, prefix: str, key: str) -> str:
+        return self.base(f"{prefix}.{key}" if prefix else key)
+
     def _validate(self, model: type[BaseModel], given: Any, prefix: str) -> BaseModel:
         from pydantic import ValidationError
 
         if isinstance(given, Mapping):
-            given = _prepared(model, given, lambda key: self.base(f"{prefix}.{key}" if prefix else key))
+            given = _prepared(model, given, partial(self._base, prefix))
         try:
             return model.model_validate(given)
         except ValidationError as error:

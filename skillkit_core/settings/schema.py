@@ -1,15 +1,11 @@
-"""The core's own settings. Only where something is set are they validated, by pydantic, which is slow to import."""
+"""The core's own settings."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from ..config import Limits, RetryPolicy, setting
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +34,17 @@ class ToolSettings:
     executor: str | None = setting(None, "executor that runs tools; default: they run in this process")
 
 
+def _one_model(given: Any) -> Any:
+    """Return a list of one model, as a variable gives it, as the model."""
+    return next(iter(given), None) if isinstance(given, tuple) and len(given) < 2 else given
+
+
 @dataclass(frozen=True, slots=True)
 class CoreSettings:
     """The core's top-level keys of ``config.yaml``. Every other key is the section of a plugin."""
 
     model: str | tuple[str, ...] | None = setting(
-        None, "model that answers; of a list the next when one is overloaded or gone"
+        None, "model that answers; of a list the next when one is overloaded or gone", check=_one_model
     )
     provider: str | None = setting(None, "provider that is asked")
     api: str | None = setting(None, "wire protocol, where the provider speaks several")
@@ -62,36 +63,3 @@ class CoreSettings:
     limits: Limits = field(default_factory=Limits)
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     tools: ToolSettings = field(default_factory=ToolSettings)
-
-
-def _one_model(given: Any) -> Any:
-    """Return a list of one model, as a variable gives it, as the model."""
-    return next(iter(given), None) if isinstance(given, (list, tuple)) and len(given) < 2 else given
-
-
-@cache
-def model_of(values: type[Any]) -> type[BaseModel]:
-    """Return the pydantic model of a dataclass: its fields, their defaults, bounds and descriptions."""
-    from pydantic import ConfigDict, Field, create_model, field_validator
-
-    types = get_type_hints(values)
-    settings: dict[str, Any] = {}
-    for one in fields(values):
-        kind = types[one.name]
-        if hasattr(kind, "__dataclass_fields__"):
-            kind = model_of(kind)
-            settings[one.name] = (kind, kind())
-        else:
-            default: Any = {"default_factory": list} if one.default_factory is list else {"default": one.default}
-            settings[one.name] = (kind, Field(**default, **one.metadata))
-    name, strict = values.__name__, ConfigDict(extra="forbid", frozen=True)
-    checks = {"one_model": field_validator("model", mode="before")(_one_model)} if "model" in settings else {}
-    made: Any = create_model(name, __config__=strict, __doc__=values.__doc__, __validators__=checks, **settings)
-    return made  # type: ignore[no-any-return]
-
-
-def values_of(values: Any, valid: BaseModel) -> Any:
-    """Return the values of a valid model as the dataclass from which it was made."""
-    types = get_type_hints(values)
-    found = {one.name: getattr(valid, one.name) for one in fields(values)}
-    return values(**{n: values_of(types[n], v) if hasattr(type(v), "model_fields") else v for n, v in found.items()})

@@ -15,7 +15,8 @@ import skillkit_core
 from skillkit_core import Host, SkillSource
 from skillkit_core.events.types import EVENTS
 from skillkit_core.hookspecs import lifecycle
-from skillkit_core.settings.schema import CoreSettings, model_of
+from skillkit_core.settings.schema import CoreSettings
+from skillkit_core.settings.sections import model_of
 
 MADE_UP = {"RouterAdapter"}
 

@@ -50,3 +50,18 @@ def test_a_command_imports_only_what_it_needs(skillkit_home, argv, most, not_nee
     assert code == "0"
     assert not {*not_needed, "mcp", "prompt_toolkit", "rich", "re2", "pathspec"} & set(top) - {"asyncio"}
     assert int(count) <= most, f"skillkit {' '.join(argv)} imports {count} modules"
+
+
+def test_settings_of_plain_values_are_checked_without_pydantic(skillkit_home):
+    skillkit_home.config_dir.mkdir(parents=True, exist_ok=True)
+    (skillkit_home.config_dir / "config.yaml").write_text(
+        "model: offline\nprovider: offline\nlimits: {turns: 20}\nbash: {timeout: 60}\npermissions: {allow: ['Bash(ls:*)']}\n"
+        "skills: {disabled: [nothing], entries: {weather: {enabled: false}}}\nusage: {budgets: {day: {cost: 5}}}\n"
+        "sessions: {fsync: never}\n"
+    )
+    for _ in range(2):
+        command = [sys.executable, "-c", COUNT, "run", "--no-session", "what is 15% of 80"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    code, count, *top = done.stdout.split()
+    assert code == "0" and not {"pydantic", "pydantic_core"} & set(top)
+    assert int(count) <= 530

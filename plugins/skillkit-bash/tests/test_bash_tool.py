@@ -10,10 +10,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from pydantic import ValidationError
 from skillkit_bash import BashConfig, BashRuntime, plugin
 from skillkit_bash.tool import describe
 
+from skillkit_core import ConfigError, Host
 from skillkit_core.abort import AbortSignal
 from skillkit_core.contracts.runtime import ExecutionResult
 from skillkit_core.descriptors import load_object
@@ -176,8 +176,9 @@ def test_spilled_output_lies_in_the_cache_directory(tmp_path, go):
 
 @pytest.mark.parametrize("values", [{"tiemout": 1}, {"timeout": 0}, {"max_output": 1}, {"env_allow": "PATH"}])
 def test_a_wrong_configuration_is_refused(values):
-    with pytest.raises(ValidationError):
-        BashConfig(**values)
+    settings = {f"bash.{name}": value for name, value in values.items()}
+    with pytest.raises(ConfigError, match="flag for bash"):
+        Host(plugins=(plugin,), discover=False, settings=settings).check_config()
 
 
 def test_every_registered_name_can_be_loaded():

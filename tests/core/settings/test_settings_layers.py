@@ -451,7 +451,7 @@ def test_sections_that_their_plugin_got_wrong_do_not_stop_the_others(acme: Any) 
     problems = {p["plugin"]: p for p in report.json["problems"]}
     assert set(problems) == {"gone", "odd", "proud", "second"}
     assert "No module named 'gone_away'" in problems["gone"]["message"]
-    assert "is no pydantic model" in problems["odd"]["message"]
+    assert "is neither a pydantic model" in problems["odd"]["message"]
     assert "section 'model' is the core's" in problems["proud"]["message"]
     assert problems["second"]["severity"] == "warning"
     assert "section 'acme' is that of plugin 'acme'" in problems["second"]["message"]

@@ -24,6 +24,7 @@ from skillkit_transport import (
 
 from skillkit_core.contracts.adapter import LLMAdapter, LLMRequest
 from skillkit_core.errors import ErrorKind, ProviderError
+from skillkit_core.fields import check_fields
 from skillkit_core.frozen import freeze
 from skillkit_core.models import ModelDefinition
 from skillkit_core.stream import StreamEvent
@@ -92,7 +93,7 @@ class AnthropicAdapter(LLMAdapter):
         key_hint: str | None = None,
         signed_thinking: bool | None = None,
     ) -> None:
-        given = {
+        given: dict[str, Any] = {
             "cache": cache,
             "timeout": timeout,
             "connect_timeout": connect_timeout,
@@ -100,10 +101,8 @@ class AnthropicAdapter(LLMAdapter):
             "max_tokens": max_tokens,
             "signed_thinking": signed_thinking,
         }
-        section = _section(host)
-        config = AnthropicConfig.model_validate(
-            {**section.model_dump(), **{k: v for k, v in given.items() if v is not None}}
-        )
+        config = replace(_section(host), **{k: v for k, v in given.items() if v is not None})
+        check_fields(config)
         self.provider = provider
         official = provider == "anthropic"
         if official:

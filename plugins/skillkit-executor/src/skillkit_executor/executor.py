@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import mcp_types as types
 import skillkit_process
 from mcp import MCPError
+from pydantic_core import to_jsonable_python
 
 from skillkit_core import (
     IN_PROCESS,
@@ -277,8 +278,8 @@ class RemoteExecutor(ToolExecutor):
             section = self.host.config.section(name)
             given = self.host.config.raw(name)
             if section is not None and isinstance(given, Mapping):
-                values = section.model_dump(mode="json")
-                settings |= {f"{name}.{key}": values[key] for key in given if key in values}
+                values = {key: getattr(section, key) for key in given if hasattr(section, key)}
+                settings |= {f"{name}.{key}": value for key, value in to_jsonable_python(values).items()}
         path = [os.path.abspath(entry) for entry in sys.path if entry]  # noqa: PTH100
         cwd = os.fspath(self.host.cwd)
         plugin_list = list(plugins.items())

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from dataclasses import dataclass
+
+from skillkit_core.config import setting
+
+__all__ = ["FilesConfig"]
 
 
-class FilesConfig(BaseModel):
+@dataclass(frozen=True, slots=True)
+class FilesConfig:
     """How files are searched, and how much of what was changed is kept."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    ripgrep: bool = Field(
-        True, description="Whether grep lets an installed ripgrep find the files; the answers are the same."
-    )
-    keep_file: int = Field(
-        8_000_000, ge=0, description="Most bytes of a content that is kept for rewind; 0: keep nothing."
-    )
-    keep_total: int = Field(
-        500_000_000, ge=0, description="Most bytes of all contents that are kept; the oldest go first."
-    )
+    ripgrep: bool = setting(True, "let an installed ripgrep find the files for grep; the answers are the same")
+    keep_file: int = setting(8_000_000, "most bytes of a content that is kept for rewind; 0: keep nothing", ge=0)
+    keep_total: int = setting(500_000_000, "most bytes of all contents that are kept; the oldest go first", ge=0)

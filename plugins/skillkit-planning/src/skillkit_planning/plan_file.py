@@ -23,7 +23,7 @@ NOTE = "planning.plan"
 
 
 def settings_of(host: Host) -> Settings:
-    """Return the section ``planning``; pydantic is not imported while nobody set anything."""
+    """Return the section ``planning``."""
     section = host.config.section("planning", DEFAULTS)
     return Settings(section.file, section.network, bool(_users(host, "commands")))
 

@@ -24,7 +24,7 @@ _LAST = 1_000  # behind every other part of the system prompt
 @hookimpl
 def register_config(register: Callable[[ConfigSection], None]) -> None:
     """Offer the section ``planning``."""
-    register(ConfigSection("planning", "skillkit_planning.config:PlanningConfig"))
+    register(ConfigSection("planning", "skillkit_planning.state:Settings"))
 
 
 @hookimpl

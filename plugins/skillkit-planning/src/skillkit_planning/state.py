@@ -1,8 +1,12 @@
-"""Whether an agent plans, which its session says, and the settings, for code that does without pydantic."""
+"""Whether an agent plans, which its session says, and the settings."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from skillkit_core.config import setting
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner
@@ -14,12 +18,24 @@ ACTIVITY = "planning.activity"  # type of the note
 TASKS = "planning.tasks"  # type of the note
 
 
-class Settings(NamedTuple):
-    """The values of the section ``planning``, whose model describes them, for code that does without pydantic."""
+def _inside(file: str) -> str:
+    path = PurePosixPath(file)
+    if path.is_absolute() or ".." in path.parts or file.startswith("~") or not path.name:
+        raise ValueError(f"names a file inside of the workspace, such as .skillkit/plan.md, not {file!r}")
+    return str(path)
 
-    file: str = ".skillkit/plan.md"
-    network: bool = False
-    commands: bool = False
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The section ``planning``: where the plan is written, and what may be used while it is made."""
+
+    file: str = setting(".skillkit/plan.md", "the plan, relative to the workspace", min_length=1, check=_inside)
+    network: bool = setting(False, "tools that only read may fetch addresses in a plan")
+    commands: bool = setting(
+        False,
+        "shell commands may run in a plan where a sandbox lets them write nothing but the plan; a project's file does not "
+        "change it",
+    )
 
 
 DEFAULTS = Settings()

@@ -128,7 +128,8 @@ def _settings(section: Any) -> list[str]:
     from skillkit_core.descriptors import load_object
 
     try:
-        fields = load_object(section.model).model_fields
+        kind = load_object(section.model)
+        fields = getattr(kind, "__dataclass_fields__", None) or kind.model_fields
     except (ImportError, AttributeError, SkillKitError):
         return [section.name]
     return [f"{section.name}.{key}" for key in fields]

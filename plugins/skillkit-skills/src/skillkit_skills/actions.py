@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from skillkit_core.contracts.runtime import ExecutionResult, OnOutput
     from skillkit_core.contracts.user_interface import UserInterface
 
-    from .settings import EntryLike
+    from .settings import SkillEntry
 
 __all__ = [
     "OUTPUT_CAP",
@@ -173,7 +173,9 @@ def _interpreter(suffix: str) -> str:
     return found
 
 
-def action_environment(host: Host, skill: Skill, action: SkillAction, entry: EntryLike | None = None) -> dict[str, str]:
+def action_environment(
+    host: Host, skill: Skill, action: SkillAction, entry: SkillEntry | None = None
+) -> dict[str, str]:
     """The complete environment of an action: PATH HOME LANG SKILL_DIR SKILLKIT_ACTION, and what was declared.
 
     Declared are the action's ``env``, the ``requires.env`` of action and skill, the skill's ``primary_env``, the variables
@@ -192,7 +194,7 @@ def action_environment(host: Host, skill: Skill, action: SkillAction, entry: Ent
     return env
 
 
-def _own(skill: Skill, entry: EntryLike | None) -> dict[str, str]:
+def _own(skill: Skill, entry: SkillEntry | None) -> dict[str, str]:
     """The variables that the configuration sets for a skill."""
     if entry is None:
         return {}
@@ -204,7 +206,7 @@ async def _secrets(
     host: Host,
     skill: Skill,
     action: SkillAction,
-    entry: EntryLike | None,
+    entry: SkillEntry | None,
     given: Mapping[str, str],
     ui: UserInterface | None,
 ) -> dict[str, str]:

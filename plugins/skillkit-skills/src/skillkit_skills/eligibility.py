@@ -16,7 +16,7 @@ from .skill_md.reader import OS_ALIASES
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-    from .settings import EntryLike
+    from .settings import SkillEntry
 
 __all__ = ["Surroundings", "answers", "check", "reasons", "surroundings_of"]
 
@@ -63,7 +63,7 @@ class Surroundings:
 
 
 def reasons(
-    skill: Skill, here: Surroundings, entry: EntryLike | None = None, *, kind: str = "extra"
+    skill: Skill, here: Surroundings, entry: SkillEntry | None = None, *, kind: str = "extra"
 ) -> tuple[str, ...]:
     """Every reason why ``skill`` cannot run here, in the order of ELIG-1; empty: it can.
 
@@ -89,7 +89,7 @@ def reasons(
 def check(
     needs: Requirements,
     here: Surroundings,
-    entry: EntryLike | None = None,
+    entry: SkillEntry | None = None,
     *,
     primary_env: str | None = None,
     always: bool = False,

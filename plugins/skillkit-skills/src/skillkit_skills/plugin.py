@@ -81,7 +81,7 @@ def register_hookspecs(add: Callable[..., Any]) -> None:
 @hookimpl
 def register_config(register: Callable[[ConfigSection], None]) -> None:
     """The section ``skills``."""
-    register(ConfigSection("skills", "skillkit_skills.config:SkillsConfig"))
+    register(ConfigSection("skills", "skillkit_skills.settings:Settings"))
 
 
 @hookimpl

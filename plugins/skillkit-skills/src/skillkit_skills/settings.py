@@ -1,16 +1,18 @@
-"""The plugin's settings without pydantic: the defaults, and the validated section once somebody has set something."""
+"""The section ``skills`` of the configuration."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from skillkit_core.config import setting
 
 if TYPE_CHECKING:
     from skillkit_core import Host
     from skillkit_core.skills import Skill
 
-__all__ = ["DEFAULTS", "HOSTS", "EntryLike", "HostName", "SettingsLike", "entry_of", "settings_of"]
+__all__ = ["HOSTS", "HostName", "Settings", "SkillEntry", "entry_of", "settings_of"]
 
 HostName: TypeAlias = Literal[
     "agents", "claude", "codex", "copilot", "cursor", "gemini", "openclaw", "opencode", "windsurf"
@@ -30,63 +32,67 @@ HOSTS: dict[
 }
 
 
-class EntryLike(Protocol):
-    """What is set for one skill."""
+@dataclass(frozen=True, slots=True)
+class SkillEntry:
+    """Settings of one skill, found under its ``skill_key`` or its name."""
 
-    enabled: bool
-    env: Mapping[str, str]
-    fetch: bool
-    api_key: str | None
-
-
-class SettingsLike(Protocol):
-    """What :class:`~skillkit_skills.config.SkillsConfig` and :class:`Defaults` have in common."""
-
-    dirs: Any
-    claude_dirs: Any
-    hosts: Any
-    expose_actions: Literal["auto", "always", "activated"]
-    disabled: Any
-    allow_bundled: Any
-    max_catalogue_chars: int
-    runtime: str | None
-    shell_injection: Literal["deny", "ask", "allow"]
-    model_aliases: Mapping[str, str]
-    entries: Mapping[str, Any]
+    enabled: bool = setting(True, "the skill may be used")
+    env: dict[str, str] = setting(dict, "variables for the skill's actions alone")
+    fetch: bool = setting(
+        False,
+        "uv may fetch the packages that the skill's Python scripts name (PEP 723); a project or a distribution cannot set it",
+    )
+    api_key: str | None = setting(None, "value of the skill's primary environment variable", repr=False)
 
 
-@dataclass(slots=True)
-class Defaults:
-    """The defaults of the section ``skills``."""
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The section ``skills``: where skills are, which of them run, and how they are offered to models."""
 
-    dirs: tuple[str, ...] = ()
-    claude_dirs: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = tuple(HOSTS)
-    expose_actions: Literal["auto", "always", "activated"] = "auto"
-    disabled: tuple[str, ...] = ()
-    allow_bundled: tuple[str, ...] = ()
-    max_catalogue_chars: int = 8000
-    runtime: str | None = None
-    shell_injection: Literal["deny", "ask", "allow"] = "ask"
-    model_aliases: Mapping[str, str] = field(default_factory=dict)
-    entries: Mapping[str, Any] = field(default_factory=dict)
+    dirs: tuple[Path, ...] = setting((), "further directories with skills")
+    claude_dirs: tuple[Path, ...] = setting(
+        (), "further directories with skills for Claude Code: $0 needs no declared arguments"
+    )
+    hosts: tuple[HostName, ...] = setting(
+        tuple(HOSTS), "the other hosts whose folders of skills are read (.claude/skills, ...)"
+    )
+    expose_actions: Literal["auto", "always", "activated"] = setting(
+        "auto",
+        "when a model gets the actions of a skill: always, only once the skill is activated, or auto: those of bundled skills "
+        "once activated, of others at once up to 40 actions",
+    )
+    disabled: tuple[str, ...] = setting((), "names of skills that are not used")
+    allow_bundled: tuple[str, ...] = setting((), "the only bundled skills to use; empty: all")
+    max_catalogue_chars: int = setting(
+        8000, "most characters of the list of skills; of more, the best for each request", ge=0
+    )
+    runtime: str | None = setting(None, "runtime that runs actions; default: the host's (the setting 'runtime')")
+    shell_injection: Literal["deny", "ask", "allow"] = setting(
+        "ask",
+        "whether commands in the text of a skill (!`command`) run: never, after a question that allowed-tools of the skill "
+        "spares, always; skills of a source that is not trusted run none",
+    )
+    model_aliases: dict[str, str] = setting(
+        dict, "models for the names that skills use: {sonnet: anthropic/claude-sonnet-4-5}"
+    )
+    entries: dict[str, SkillEntry] = setting(dict, "settings by skill")
 
 
-DEFAULTS = Defaults()
+DEFAULTS = Settings()
 
 
-def settings_of(host: Host) -> SettingsLike:
-    """The section ``skills``; nothing is validated, and pydantic is not imported, while nobody set anything.
+def settings_of(host: Host) -> Settings:
+    """The section ``skills``.
 
     Raises:
         ConfigError: a value does not fit.
     """
-    section: SettingsLike = host.config.section("skills", DEFAULTS)
+    section: Settings = host.config.section("skills", DEFAULTS)
     return section
 
 
-def entry_of(host: Host, skill: Skill) -> EntryLike | None:
+def entry_of(host: Host, skill: Skill) -> SkillEntry | None:
     """What is set for ``skill``, under its ``skill_key`` or its name."""
     entries = settings_of(host).entries
-    found: EntryLike | None = entries.get(skill.skill_key or skill.name) or entries.get(skill.name)
+    found: SkillEntry | None = entries.get(skill.skill_key or skill.name) or entries.get(skill.name)
     return found

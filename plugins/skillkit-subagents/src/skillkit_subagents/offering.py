@@ -35,9 +35,9 @@ _PERMISSIONS = {
 
 
 def settings_of(host: Host) -> Settings:
-    """Return the section ``subagents``; pydantic is not imported while nobody set anything."""
-    section = host.config.section("subagents", DEFAULTS)
-    return DEFAULTS if section is DEFAULTS else Settings(*(getattr(section, name) for name in Settings._fields))
+    """Return the section ``subagents``."""
+    section: Settings = host.config.section("subagents", DEFAULTS)
+    return section
 
 
 def tools(agent: AgentRunner) -> tuple[Tool, ...]:

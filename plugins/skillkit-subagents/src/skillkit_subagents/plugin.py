@@ -41,7 +41,7 @@ def register_hookspecs(add: Callable[..., Any]) -> None:
 @hookimpl
 def register_config(register: Callable[[ConfigSection], None]) -> None:
     """Offer the section ``subagents``."""
-    register(ConfigSection("subagents", "skillkit_subagents.config:SubagentsConfig"))
+    register(ConfigSection("subagents", "skillkit_subagents.state:Settings"))
 
 
 @hookimpl

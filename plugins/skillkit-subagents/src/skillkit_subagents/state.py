@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
+
+from skillkit_core.config import setting
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner
@@ -12,17 +15,22 @@ if TYPE_CHECKING:
 __all__ = ["CREWS", "DEFAULTS", "HOOKS", "POLICIES", "SANDBOXES", "Settings"]
 
 
-class Settings(NamedTuple):
-    """The values of the section ``subagents``, whose model describes them, for code that does without pydantic."""
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The section ``subagents``: how many agents may work for an agent, how deep, and how much each may use."""
 
-    depth: int = 2
-    parallel: int = 4
-    total: int = 50
-    turns: int | None = 50
-    tokens: int | None = None
-    cost: float | None = None
-    models: Sequence[str] | None = None
-    model_aliases: Mapping[str, str] = {}
+    depth: int = setting(2, "how deep agents may ask agents; 0: the tool is not offered", ge=0, le=16)
+    parallel: int = setting(4, "how many agents of one agent work at once; others wait", ge=1)
+    total: int = setting(50, "how many agents may be asked in one session, those of agents included", ge=1)
+    turns: int | None = setting(50, "most rounds of one agent with its model", ge=1)
+    tokens: int | None = setting(None, "most tokens of one agent", ge=1)
+    cost: float | None = setting(None, "most US dollars of one agent", ge=0)
+    models: tuple[str, ...] | None = setting(
+        None, "models that a model may choose for an agent; null: every known one, []: none"
+    )
+    model_aliases: dict[str, str] = setting(
+        dict, "what names of models in agent files mean here, for example haiku: openai/gpt-5-mini"
+    )
 
 
 class AtWork(Protocol):

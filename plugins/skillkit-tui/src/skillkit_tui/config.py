@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from dataclasses import dataclass
+
+from skillkit_core.config import setting
 
 __all__ = ["TuiConfig"]
 
 
-class TuiConfig(BaseModel):
+@dataclass(frozen=True, slots=True)
+class TuiConfig:
     """How the terminal UI looks, and whether it takes the mouse."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    theme: str = Field(
-        "terminal",
-        min_length=1,
-        description="'terminal' for the terminal's own colours, 'dark', 'light', or the name of a Textual theme.",
+    theme: str = setting(
+        "terminal", "terminal for the terminal's own colours, dark, light, or the name of a Textual theme", min_length=1
     )
-    leader_timeout: float = Field(1.0, gt=0, description="Seconds that the leader key waits for the key that follows.")
-    mouse: bool = Field(True, description="Whether wheel and clicks are for the UI; off leaves them to the terminal.")
+    leader_timeout: float = setting(1.0, "seconds that the leader key waits for the key that follows", gt=0)
+    mouse: bool = setting(True, "wheel and clicks are for the UI; off leaves them to the terminal")

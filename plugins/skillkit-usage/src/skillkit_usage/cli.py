@@ -273,7 +273,7 @@ def _budget_rows(section: UsageConfig, spent: Mapping[str, Spent | None], now: f
         budget = getattr(section.budgets, kind)
         used, end = spent[kind], until(kind, now, zone)
         for unit in ("cost", "tokens", "requests"):
-            limit = getattr(budget, unit, None)
+            limit = getattr(budget, unit)
             if limit is None:
                 continue
             amount = None if used is None else round(getattr(used, unit), 10)

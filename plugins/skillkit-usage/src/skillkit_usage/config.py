@@ -2,60 +2,59 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
-from pydantic_core import PydanticCustomError
+from skillkit_core.config import setting
 
 __all__ = ["Budget", "Budgets", "UsageConfig"]
 
 
-class Budget(BaseModel):
+@dataclass(frozen=True, slots=True)
+class Budget:
     """The most that may be used in one scope; what is not given is not limited."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    cost: float | None = Field(None, ge=0, allow_inf_nan=False, description="US dollars.")
-    tokens: int | None = Field(None, ge=0, description="Tokens of all kinds, those of the longest answer included.")
-    requests: int | None = Field(None, ge=0, description="Requests to models, failed ones included.")
+    cost: float | None = setting(None, "US dollars", ge=0, allow_inf_nan=False)
+    tokens: int | None = setting(None, "tokens of all kinds, those of the longest answer included", ge=0)
+    requests: int | None = setting(None, "requests to models, failed ones included", ge=0)
 
 
-class Budgets(BaseModel):
-    """The budgets of the four scopes."""
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """The budgets of the four scopes: a run or session with what its nested runs use, and all sessions of a day or month."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    run: Budget = field(default_factory=Budget)
+    session: Budget = field(default_factory=Budget)
+    day: Budget = field(default_factory=Budget)
+    month: Budget = field(default_factory=Budget)
 
-    run: Budget | None = Field(None, description="Each run, what its nested runs use included.")
-    session: Budget | None = Field(None, description="Each session, what its nested runs use included.")
-    day: Budget | None = Field(None, description="All sessions of a day.")
-    month: Budget | None = Field(None, description="All sessions of a month.")
+    def of(self, scope: str) -> Budget | None:
+        """Return the budget of a kind of scope, ``None`` where it limits nothing."""
+        found: Budget = getattr(self, scope)
+        return None if found == Budget() else found
 
 
-class UsageConfig(BaseModel):
+def _known(name: str | None) -> str | None:
+    try:
+        if name is not None:
+            ZoneInfo(name)
+    except (ValueError, OSError, LookupError):
+        raise ValueError(f"is a time zone that this machine knows, such as Europe/Berlin, not {name!r}") from None
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class UsageConfig:
     """How much may be used, and in which time zone days begin."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    budgets: Budgets = Field(Budgets(), description="Budgets by scope: run, session, day, month.")  # type: ignore[call-arg]
-    unpriced: Literal["stop", "allow"] = Field(
-        "stop", description="What happens under a budget in dollars when a price is not known."
+    budgets: Budgets = field(default_factory=Budgets)
+    unpriced: Literal["stop", "allow"] = setting(
+        "stop", "what happens under a budget in dollars when a price is not known"
     )
-    longest_answer: int = Field(
-        8_192, ge=1, description="Tokens of the longest answer of a model for which nobody knows them."
+    longest_answer: int = setting(8_192, "tokens of the longest answer of a model for which nobody knows them", ge=1)
+    timezone: str | None = setting(
+        None,
+        "time zone in which days and months begin, for example Europe/Berlin; default: the machine's",
+        check=_known,
     )
-    timezone: str | None = Field(
-        None, description="Time zone in which days and months begin, for example Europe/Berlin; default: the machine's."
-    )
-
-    @field_validator("timezone")
-    @classmethod
-    def _known(cls, name: str | None) -> str | None:
-        try:
-            if name is not None:
-                ZoneInfo(name)
-        except (ValueError, OSError, LookupError):
-            raise PydanticCustomError(
-                "timezone", "is a time zone that this machine knows, such as Europe/Berlin"
-            ) from None
-        return name

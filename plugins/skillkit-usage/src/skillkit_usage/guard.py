@@ -79,8 +79,7 @@ class Guard:
             self._index = None
 
     def _budget(self, scope: Scope) -> Budget | None:
-        budget: Budget | None = getattr(self.section.budgets, scope.kind)
-        return budget
+        return self.section.budgets.of(scope.kind)
 
     async def before_model_request(
         self, event: BeforeModelRequestEvent, ctx: HandlerContext
@@ -126,12 +125,12 @@ class Guard:
     async def _catch_up(self, host: Host, event: BeforeModelRequestEvent, ctx: HandlerContext) -> None:
         """Read what the budgets need to know and the books do not hold."""
         budgets = self.section.budgets
-        if budgets.session is not None:
+        if budgets.of("session") is not None:
             for session in event.sessions:
                 if session not in self._begun:
                     self._begun.add(session)
                     self.books.begin(Scope("session", session), await self._session(host, session, ctx))
-        if budgets.day is None and budgets.month is None:
+        if budgets.of("day") is None and budgets.of("month") is None:
             return
         day, now = day_of(event.ts, self.zone), time.monotonic()
         if self._looked is None:
