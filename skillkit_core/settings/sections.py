@@ -25,7 +25,7 @@ _BOUNDS: dict[str, Callable[[Any, Any], bool]] = {
 def _settings(values: Any) -> dict[str, tuple[Any, Mapping[str, Any], Any]]:
     """Return of each field of a dataclass its type, what is said of the setting, and its default or what makes it."""
     types = get_type_hints(values)
-    found = {}
+    found: dict[str, tuple[Any, Mapping[str, Any], Any]] = {}
     for one in fields(values):
         made = callable(one.default_factory)
         default = {"default_factory": one.default_factory} if made else {"default": one.default}
@@ -34,7 +34,7 @@ def _settings(values: Any) -> dict[str, tuple[Any, Mapping[str, Any], Any]]:
 
 
 @cache
-def model_of(values: type[Any]) -> type[BaseModel]:
+def model_of(values: Any) -> type[BaseModel]:
     """Return the pydantic model of a dataclass: its fields, their defaults, bounds, checks and descriptions."""
     from pydantic import ConfigDict, Field, create_model, field_validator
 
