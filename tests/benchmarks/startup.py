@@ -37,6 +37,10 @@ BUDGETS = [
     (["doctor"], 12.0, 575),
     (["run", "--no-session", "what is 15% of 80"], 18.0, 468),
 ]
+# What people have set: the file that `config init` makes, with a model and two sections, in a project that is trusted.
+PEOPLE = "\nmodel: offline\nprovider: offline\nbash: {timeout: 60}\npermissions: {allow: ['Bash(git status:*)']}\n"
+PROJECT = "tools: {allow: [bash]}\n"
+PEOPLES = [(["sessions", "list"], 10.0, 360), (["run", "--no-session", "what is 15% of 80"], 17.0, 490)]
 # The first turn of a program, beside the same turn with the bare SDK: the goal is to cost no more.
 ASK = "Please do the work."
 SDK = f"""
@@ -61,25 +65,25 @@ asyncio.run(main())
 FLOORS = {"import click": ["-c", "import click"], "import click, pluggy": ["-c", "import click, pluggy"]}
 
 
-def cpu(arguments: list[str], env: dict[str, str]) -> float:
+def cpu(arguments: list[str], env: dict[str, str], cwd: str | None = None) -> float:
     """CPU seconds of one run, user and system."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, *arguments], env=env, capture_output=True, check=True)
+    subprocess.run([sys.executable, *arguments], env=env, cwd=cwd, capture_output=True, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def ratio(arguments: list[str], env: dict[str, str], rounds: int) -> float:
+def ratio(arguments: list[str], env: dict[str, str], rounds: int, cwd: str | None = None) -> float:
     """How many times an empty Python a run costs."""
-    cpu(arguments, env)
-    pairs = [(cpu(EMPTY, env), cpu(arguments, env)) for _ in range(rounds)]
+    cpu(arguments, env, cwd)
+    pairs = [(cpu(EMPTY, env), cpu(arguments, env, cwd)) for _ in range(rounds)]
     return min(p[1] for p in pairs) / min(p[0] for p in pairs)
 
 
-def modules(arguments: list[str], env: dict[str, str]) -> int:
+def modules(arguments: list[str], env: dict[str, str], cwd: str | None = None) -> int:
     """How many modules a command has imported when it ends."""
     done = subprocess.run(
-        [sys.executable, "-c", COUNT, *arguments], env=env, capture_output=True, check=True, text=True
+        [sys.executable, "-c", COUNT, *arguments], env=env, cwd=cwd, capture_output=True, check=True, text=True
     )
     return int(done.stderr.split()[-1])
 
@@ -101,6 +105,18 @@ def first_turn(env: dict[str, str], rounds: int) -> float | None:
     return min(pair[1] for pair in pairs) / min(pair[0] for pair in pairs)
 
 
+def furnish(env: dict[str, str], project: str) -> None:
+    """Set in a home, and in the folder of a project, what people have set there."""
+    skillkit = [sys.executable, "-c", START]
+    subprocess.run([*skillkit, "config", "init"], env=env, check=True, capture_output=True)
+    with open(os.path.join(env["SKILLKIT_HOME"], "config", "config.yaml"), "a") as file:
+        file.write(PEOPLE)
+    os.makedirs(os.path.join(project, ".skillkit"))
+    with open(os.path.join(project, ".skillkit", "config.yaml"), "w") as file:
+        file.write(PROJECT)
+    subprocess.run([*skillkit, "config", "trust", "--yes", project], env=env, check=True, capture_output=True)
+
+
 def measure(rounds: int) -> dict[str, dict[str, float]]:
     """Ratio and count of every command that is there, and what the libraries alone cost."""
     with tempfile.TemporaryDirectory() as home:
@@ -116,6 +132,12 @@ def measure(rounds: int) -> dict[str, dict[str, float]]:
             out[" ".join(["skillkit", *command[:2]]).removesuffix(" --no-session")] = {
                 "ratio": ratio(asked, env, rounds), "most": most, "modules": modules(command, env), "most_modules": count,
             }  # fmt: skip
+        project = os.path.join(home, "project")
+        furnish(env, project)
+        for command, most, count in PEOPLES:
+            found = ratio(["-c", START, *command], env, rounds, project), modules(command, env, project)
+            name = f"{command[0]}, as people have it"
+            out[name] = {"ratio": found[0], "most": most, "modules": found[1], "most_modules": count}
         if (turn := first_turn(env, rounds)) is not None:
             out["first turn, of the SDK's"] = {"ratio": turn, "most": 1.0}
         return out
