@@ -181,15 +181,18 @@ def test_a_program_that_steers_an_agent_and_its_person_ask_with_a_slash_command(
     llm_server.script(Reply(text="1"), Reply(text="2"))
     options = ["--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "--model", "loop"]
 
-    async def talk():
-        client = RpcClient([*options, "--no-session"], argv=[*skillkit_cli.program, "rpc"], cwd=skillkit_cli.home.cwd)
+    async def talk(*more):
+        client = RpcClient([*options, *more], argv=[*skillkit_cli.program, "rpc"], cwd=skillkit_cli.home.cwd)
         async with asyncio.timeout(60), client:
             await client.prompt("one")
             await client.prompt("two")
             assert "why" in {command.name for command in await client.commands()}
             return [(await client.command(line)).text for line in ("/why", "/why 1 2")]
 
+    last, _ = asyncio.run(talk("--no-session"))
+    assert not (skillkit_cli.home.data_dir / "why").exists(), "a session that no file keeps leaves no file"
+    assert last.startswith("Turn 2 of 2") and "“two”" in last and "read" in last and "web_fetch" in last
+    llm_server.script(Reply(text="1"), Reply(text="2"))
     last, between = asyncio.run(talk())
     assert last.startswith("Turn 2 of 2") and "“two”" in last and "read" in last and "web_fetch" in last
     assert "From turn 1 to turn 2" in between and "system, tools, withheld, skills" in between
-    assert not (skillkit_cli.home.data_dir / "why").exists(), "a session that no file keeps leaves no file"

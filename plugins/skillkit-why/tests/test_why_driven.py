@@ -51,7 +51,8 @@ async def act(args: Any, ctx: Any) -> str:
 def pages(tmp_path: Path, answer: Any, *, driven: bool) -> tuple[list[str], Any]:
     async def main() -> tuple[list[str], Any]:
         host = Host(environ={"SKILLKIT_HOME": str(tmp_path)}, cwd=tmp_path, plugins=[("route", Route(answer))])
-        async with AgentRunner(AgentConfig(model="scripted", tools=(Tool("act", "Act.", act),)), host=host) as agent:
+        config = AgentConfig(model="scripted", tools=(Tool("act", "Act.", act),))
+        async with AgentRunner(config, host=host, session="new") as agent:
             agent.set_adapter(ScriptedModel(["Rain in Oslo."]))
             agent.events.on(
                 "before_tool_call", lambda e: ToolCallEventResult(block=True, reason="not now"), phase="guard"

@@ -3,6 +3,7 @@
 import asyncio
 import json
 
+from skillkit_why import slash
 from skillkit_why.recorder import NOTE
 
 from skillkit_core import AgentConfig, AgentRunner, Host, Tool
@@ -37,8 +38,11 @@ async def recorded(host, session, **config):
     async with AgentRunner(AgentConfig(model="scripted", **config), host=host, session=session) as agent:
         agent.set_adapter(ScriptedModel(["done"]))
         await agent.chat("please")
+        recorder = agent.state("why")["recorder"]
+        assert (recorder.ended is None) == (session is not None), "what no file keeps is recorded when somebody asks"
+        await slash.why(agent, "", None)
         data = agent.session.notes(NOTE)[-1].data
-        texts = agent.state("why")["recorder"].texts
+        texts = recorder.texts
         found = {name: (data[name], texts.get_json(data[name])) for name in LISTS}
         sections = [texts.get(row["text"]) for row in found["sections"][1]]
     assert None not in sections

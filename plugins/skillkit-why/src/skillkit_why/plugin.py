@@ -45,7 +45,8 @@ class Hooks:
     def explain(self, agent: AgentRunner) -> Sequence[Section] | None:
         """Return sections of the page of a turn, about what this plugin decided in it: a route, a plan, a budget.
 
-        A plain function, asked at the end of each turn, also of one that code drives.
+        A plain function, asked at the end of each turn, also of one that code drives; in a session that no file keeps it is
+        asked when somebody wants the page.
         """
 
 
@@ -132,10 +133,10 @@ def tool_execution_end(event: ToolExecutionEndEvent, ctx: HandlerContext) -> Non
 
 @hookimpl(phase="last")
 async def turn_end(event: TurnEndEvent, ctx: HandlerContext) -> None:
-    """Write the note of the turn, if it made a request, or if there is something to say of what code did."""
+    """Write the note of the turn; in a session that no file keeps, keep the turn for who asks for it before the next one."""
     if (recorder := _recorder(ctx)) is None or ctx.agent is None:
         return
-    if recorder.sent is not None:
-        await recorder.write(event, ctx.agent)
-    elif event.message is not None and not event.message.model:
-        await recorder.write_driven(event, ctx.agent)
+    if ctx.agent.session.location is None:
+        recorder.ended = event
+    else:
+        await recorder.end(event, ctx.agent)

@@ -47,6 +47,7 @@ class Recorder:
         sent: the last request of the turn; ``None``: no request yet.
         fallbacks: why other models answer in this run, in order.
         retries: the retries of the turn.
+        ended: the end of a turn of which nothing is written yet: in a session that no file keeps, only who asks has it written.
     """
 
     def __init__(self, model: Any) -> None:
@@ -55,6 +56,7 @@ class Recorder:
         self.sent: Any = None
         self.fallbacks: list[str] = []
         self.retries: list[dict[str, Any]] = []
+        self.ended: TurnEndEvent | None = None
         self._about: BeforeModelRequestEvent | None = None
         self._attempts = 0
         self._changed: dict[str, Any] | None = None
@@ -76,6 +78,7 @@ class Recorder:
 
     def asked(self, event: BeforeModelRequestEvent, agent: AgentRunner) -> None:
         """Keep a request that is about to be made."""
+        self._begin_turn()
         self._about, self.sent = event, event.sent
         self._attempts += 1
         self._changed = None
@@ -87,10 +90,12 @@ class Recorder:
 
     def decided(self, event: ApprovalResolvedEvent) -> None:
         """Keep a decision until its call ends."""
+        self._begin_turn()
         self._decisions[event.tool_call_id] = event
 
     def guarded(self, event: ToolExecutionEndEvent) -> None:
         """Keep what guards said of a call."""
+        self._begin_turn()
         row: dict[str, Any] = {"tool": event.tool_name, "call": event.tool_call_id, "said": dict(event.guards)}
         decision = self._decisions.pop(event.tool_call_id, None)
         if decision is not None:
@@ -101,8 +106,15 @@ class Recorder:
         if len(self._guards) < MOST:
             self._guards.append(row)
 
-    async def write(self, event: TurnEndEvent, agent: AgentRunner) -> None:
-        """Write the note of the turn that ends, and forget the turn."""
+    async def end(self, event: TurnEndEvent, agent: AgentRunner) -> None:
+        """Write the note of a turn, if it made a request, or if there is something to say of what code did."""
+        self.ended = None
+        if self.sent is not None:
+            await self._write(event, agent)
+        elif event.message is not None and not event.message.model:
+            await self._write_driven(event, agent)
+
+    async def _write(self, event: TurnEndEvent, agent: AgentRunner) -> None:
         about, request = self._about, self.sent
         assert about is not None
         session = agent.session
@@ -152,12 +164,10 @@ class Recorder:
             "explained": self._explanation(agent),
         }
         data.update({name: value for name, value in optional.items() if value})
-        self.sent = self._about = self._changed = None
         self._forget_turn()
         await session.note(NOTE, data)
 
-    async def write_driven(self, event: TurnEndEvent, agent: AgentRunner) -> None:
-        """Write the note of a turn in which code spoke and no model was asked, if there is anything to say."""
+    async def _write_driven(self, event: TurnEndEvent, agent: AgentRunner) -> None:
         if self.texts is None or (self.texts.folder is None) != (agent.session.location is None):
             self.texts = texts_of(agent)
         said = {"guards": self._guards, "explained": self._explanation(agent)}
@@ -180,7 +190,13 @@ class Recorder:
         assert self.texts is not None
         return self.texts.keep_json(rows[:MOST]) if rows else None
 
+    def _begin_turn(self) -> None:
+        if self.ended is not None:
+            self.ended = None
+            self._forget_turn()
+
     def _forget_turn(self) -> None:
+        self.sent = self._about = self._changed = None
         self._attempts, self.retries, self._guards = 0, [], []
         self._decisions.clear()
 

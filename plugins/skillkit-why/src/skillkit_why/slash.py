@@ -29,6 +29,8 @@ async def why(agent: AgentRunner, arguments: str, ui: UserInterface | None) -> s
     if len(numbers) > 2:
         raise UsageError(f"/why does not know {arguments!r}", hint="/why [TURN], or /why TURN TURN for what changed")
     recorder: Recorder | None = agent.state("why").get("recorder")
+    if recorder is not None and recorder.ended is not None:
+        await recorder.end(recorder.ended, agent)
     texts = recorder.texts if recorder is not None and recorder.texts is not None else texts_of(agent)
     history = History(session.handle.header, session.entries, texts)
     if len(numbers) == 2:
