@@ -258,3 +258,28 @@ def test_its_whole_tree_ends_with_the_host_also_when_that_is_killed(install: Any
                 await asyncio.sleep(0.02)
 
     asyncio.run(until())
+
+
+async def test_a_process_that_talks_nonsense_is_ended(install: Any, isolated: Any) -> None:
+    """The plugin finds its own end of the socket and writes to it."""
+    code = """
+    import socket, struct, json, gc
+
+    def say(*bodies):
+        channel = next(o for o in gc.get_objects() if isinstance(o, socket.socket) and o.family == socket.AF_UNIX and o.type == 1)
+        for body in bodies:
+            data = json.dumps(body).encode() if not isinstance(body, bytes) else body
+            channel.sendall(struct.pack("!I", len(data)) + data)
+
+    @hookimpl
+    def turn_start(event):
+        deeds = [lambda: say(b"[]"), lambda: say({"id": [1]}), lambda: say(b"[" * 100000), lambda: say({"id": 10**9, "value": 1})]
+        deeds[event.turn_index]()
+        if event.turn_index < 3:
+            time.sleep(60)
+    """
+    host = isolated(install("rude", code), settings={**QUICK, "isolation.timeout": 20, "isolation.restarts": 9})
+    response, failed, told = await run(host, turns=3)
+    assert response.content == "done" and told == ["noon"] * 3
+    assert len(failed) == 3 and all("it said what is no message" in one for one in failed), failed
+    await host.aclose()

@@ -15,8 +15,10 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import suppress
+from itertools import count
 from time import monotonic
 from typing import Any, TypeAlias
 
@@ -31,6 +33,7 @@ log = logging.getLogger("skillkit.isolation")
 Asked: TypeAlias = Callable[[str, Any], Any]
 """Answers a question of the process: ``(what, body)``. For a call with a loop the answer may be awaitable."""
 _OUTPUT = 64 * 1024  # characters of its output that are shown
+_PAUSE = 0.02  # seconds between two looks at the output that is not shown
 _GRACE = 2.0  # seconds that a keeper has to end what is below it
 _LATE = 3.0  # seconds that a cancelled call has to end by itself
 
@@ -123,7 +126,7 @@ class Process:
         with selectors.DefaultSelector() as selector:
             selector.register(self._channel, selectors.EVENT_READ)
             selector.register(output, selectors.EVENT_READ)
-            with suppress(OSError, ValueError):
+            try:
                 while True:
                     for key, _ in selector.select():
                         if key.fileobj is self._channel:
@@ -134,6 +137,10 @@ class Process:
                                     box(message)
                         elif not self._show(os.read(output.fileno(), 1 << 16)):
                             selector.unregister(output)
+            except OSError:
+                pass  # the other end is closed
+            except Exception as error:  # noqa: BLE001 - what makes no sense ends the process that said it
+                self.end(f"it said what is no message ({type(error).__name__})")
         with suppress(OSError):
             self._show(os.read(output.fileno(), 1 << 16))
         self.end(self._how())
@@ -149,6 +156,8 @@ class Process:
                 self._shown += len(line)
                 if self._shown > _OUTPUT:
                     log.warning("plugin %r prints more than is shown", self.plugin)
+        if self._shown > _OUTPUT:
+            time.sleep(_PAUSE)  # the thread has more to do than to read what nobody sees
         return bool(data)
 
     def _how(self) -> str:
@@ -223,7 +232,7 @@ class Connection:
         self._start_timeout = start_timeout
         self._report = report
         self._process: Process | None = None
-        self._number = 0
+        self._numbers = count(1)
         self._lock = threading.RLock()
         self._closed = False
 
@@ -311,9 +320,7 @@ class Connection:
 
     def next(self) -> int:
         """Return the number of another request."""
-        with self._lock:
-            self._number += 1
-            return self._number
+        return next(self._numbers)
 
     # --- calls --------------------------------------------------------------------------------------------------------
 
@@ -407,6 +414,7 @@ class Call:
     def __init__(self, connection: Connection, message: Message, asked: Asked | None = None) -> None:
         self.value: Any = None
         self._process: Process | None = None
+        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._connection = connection
         self._message = message
         self._asked = asked
@@ -417,7 +425,7 @@ class Call:
         if self._process is not None:
             self._process.send({"id": self._id, "abort": reason})
 
-    async def __aiter__(self) -> AsyncIterator[Any]:
+    async def __aiter__(self) -> AsyncGenerator[Any, None]:
         loop = asyncio.get_running_loop()
         process = self._process = await self._connection.running()
         said: asyncio.Queue[Message | None] = asyncio.Queue()
@@ -453,7 +461,7 @@ class Call:
             if ended:
                 process.shut(number)
             else:
-                self._left(process, number)
+                self._left(process, number, loop)
 
     async def _answer(self, process: Process, told: Message) -> None:
         """Answer a question of the process."""
@@ -465,7 +473,11 @@ class Call:
             answer["error"] = str(error)
         process.send(answer)
 
-    def _left(self, process: Process, number: int) -> None:
+    async def settled(self) -> None:
+        """Wait until a request that was cancelled is over in the process, or the process is."""
+        await asyncio.wait({self._over}, timeout=_LATE + _GRACE)
+
+    def _left(self, process: Process, number: int, loop: asyncio.AbstractEventLoop) -> None:
         """Cancel a request that nobody waits for, and end a process that goes on with it."""
         timer = threading.Timer(_LATE, process.end, ("it did not end a call that was cancelled",))
         timer.daemon = True
@@ -474,6 +486,8 @@ class Call:
             if message is None or ("ask" not in message and "item" not in message):
                 timer.cancel()
                 process.shut(number)
+                with suppress(RuntimeError):
+                    loop.call_soon_threadsafe(lambda: self._over.done() or self._over.set_result(None))
 
         timer.start()
         process.open(number, box)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -9,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core import (
-    UNSET,
     AbortSignal,
     ConfigSection,
     ContextProvider,
@@ -32,6 +32,7 @@ from skillkit_core import (
     TurnStartResult,
     thaw,
 )
+from skillkit_core.events.results import Unset
 
 from .connection import Call, Gone, TooLate
 from .values import pack
@@ -48,7 +49,7 @@ def with_own_tools(answer: Any, event: Any) -> Any:
     Raises:
         PluginError: the answer names a tool that the event does not have.
     """
-    if not isinstance(answer, TurnStartResult) or answer.tools is UNSET:
+    if not isinstance(answer, TurnStartResult) or isinstance(answer.tools, Unset):
         return answer
     own = {tool.name: tool for tool in event.tools}
     if unknown := [tool.name for tool in answer.tools if tool.name not in own]:
@@ -93,6 +94,9 @@ def _tool(plugin: Isolated, tool: Tool) -> Tool:
             async with aclosing(call.__aiter__()) as pieces:
                 async for output, stream in pieces:
                     ctx.on_output(output, stream)
+        except asyncio.CancelledError:
+            await call.settled()  # the tool ends its processes before the call is over
+            raise
         except Gone as gone:
             raise ToolError(
                 f"the process of plugin {plugin.name!r} ended while {tool.name!r} ran: {gone.message}. Nobody knows how far the "
@@ -254,6 +258,9 @@ class IsolatedRuntime(SkillRuntime):
                 async for name, text in pieces:
                     if (show := shows.get(name)) is not None:
                         show(text)
+        except asyncio.CancelledError:
+            await call.settled()
+            raise
         except Gone as gone:
             raise ToolError(f"the process of plugin {self._plugin.name!r} ended: {gone.message}") from None
         finally:

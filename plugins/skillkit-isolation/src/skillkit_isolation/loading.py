@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["Isolated", "load"]
 
 _OWN = (
-    "PYTHONPATH", "SKILLKIT_HOME", "VIRTUAL_ENV", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
+    "PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONPYCACHEPREFIX", "SKILLKIT_HOME", "VIRTUAL_ENV", "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
 )  # fmt: skip
 _PHASE_NAMES = {number: name for name, number in PHASES.items()}
 _WHERE_ELSE = "run it without isolation, if you trust it"
@@ -188,8 +189,14 @@ class Isolated:
         tools = tuple(facts["tools"]) if facts["tools"] is not None else None
         # the process is ended by the limit above; the one of the bus comes later, also where the process must be started first
         limit = seconds + 1 + self._start_seconds if seconds is not None else None
-        marks: dict[str, Any] = {"specname": name, "timeout": limit, "tools": tools, "while_": tuple(facts["while_"])}
-        return hookimpl(phase=phase if name != "event" else None, **marks)(hook)
+        marks: dict[str, Any] = {
+            "specname": name,
+            "phase": phase,
+            "timeout": limit,
+            "tools": tools,
+            "while_": tuple(facts["while_"]),
+        }
+        return hookimpl(**marks)(hook)
 
     def _registers(self, kind: str) -> Callable[..., None]:
         """Return an implementation of a registration hook that registers what the process tells."""

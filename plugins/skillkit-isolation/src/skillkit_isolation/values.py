@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from skillkit_core import AbortSignal, AgentMessage, ErrorKind, ProviderError, SkillKitError, Tool
+from skillkit_core import AbortSignal, AgentMessage, ErrorKind, Event, ProviderError, SkillKitError, Tool
 from skillkit_core.errors import in_words
 from skillkit_core.frozen import FrozenDict, FrozenList
 from skillkit_core.messages import message_from_dict, message_to_dict
@@ -50,14 +50,14 @@ def _classes() -> Mapping[str, type[Any]]:
 
 
 @cache
-def _fields(cls: type[Any]) -> tuple[tuple[str, Any], ...]:
+def _fields(cls: Any) -> tuple[tuple[str, Any], ...]:
     """Return the fields of a class that travel, with their defaults."""
     left_out = ("execute",) if cls is Tool else ()
     return tuple((f.name, f.default) for f in fields(cls) if f.name[:1] != "_" and f.init and f.name not in left_out)
 
 
 def pack(value: Any) -> Any:
-    """Return a value as JSON; what cannot travel is told as text.
+    """Return a value as JSON. An event goes without those of its fields that cannot travel.
 
     Raises:
         TypeError: an object of code, such as an adapter or a driver.
@@ -77,8 +77,15 @@ def pack(value: Any) -> Any:
         told = {TAG: kind.__name__}
         for name, default in _fields(kind):
             given = getattr(value, name)
-            if given is not default:
+            if given is default:
+                continue
+            try:
                 told[name] = given if type(given) in _PLAIN else pack(given)
+            except TypeError:
+                if not isinstance(
+                    value, Event
+                ):  # an event goes without what cannot travel, such as a compaction's functions
+                    raise
         return told
     if isinstance(value, (list, FrozenList)):
         return [pack(item) for item in value]
