@@ -8,8 +8,17 @@ from typing import Any
 
 import pytest
 
-from skillkit_core import AbortSignal, AgentConfig, AgentRunner, ProviderError, RetryPolicy
+from skillkit_core import (
+    AbortSignal,
+    AgentConfig,
+    AgentRunner,
+    ApprovalDecision,
+    ProviderError,
+    RetryPolicy,
+    RunAborted,
+)
 from skillkit_core.hookspecs.markers import hookimpl
+from skillkit_core.testing import Call, Reply, ScriptedModel, ScriptedUser
 
 ACME = """
 class Acme(LLMAdapter):
@@ -168,8 +177,6 @@ async def test_hosts_in_several_loops_and_threads_share_nothing(install: Any, is
     host.load()
 
     def chat() -> str:
-        from skillkit_core.testing import ScriptedModel
-
         async def main() -> str:
             async with AgentRunner(AgentConfig(model="any"), host=host) as agent:
                 agent.set_adapter(ScriptedModel(["done"]))
@@ -199,3 +206,66 @@ def test_settings_of_a_project_do_not_loosen_the_limits(install: Any, isolated: 
     assert "acme" not in wrong.plugins
     (problem,) = wrong.problems
     assert "greater than or equal to 0" in problem.message and "isolation.restarts" in problem.message
+
+
+TOOLS = """
+async def book(args, ctx):
+    answers = await ctx.ask(Survey("Journey", "", (SurveyQuestion("city", "Where to?"),)))
+    return "nowhere" if answers is None else f"to {answers['city']}"
+
+async def wait(args, ctx):
+    ctx.on_output("waiting")
+    try:
+        await ctx.signal.wait()
+    finally:
+        with open(args["file"], "w") as file:
+            file.write(str(ctx.signal.reason))
+    return "aborted"
+
+def deaf(args, ctx):
+    ctx.on_output("waiting")
+    time.sleep(3600)
+
+@hookimpl
+def register_tools(register):
+    text = {"type": "object", "properties": {"file": {"type": "string"}}}
+    register(Tool("book", "Books.", book, annotations={"asks": True}))
+    register(Tool("wait", "Waits.", wait, text))
+    register(Tool("deaf", "Waits.", deaf, timeout=0.3))
+"""
+
+
+async def test_a_tool_asks_a_person_now_and_later(install: Any, isolated: Any) -> None:
+    host = isolated(install("acme", TOOLS))
+    book = Reply(calls=[Call("book", {}, "A")])
+    for ui, answer in ((ScriptedUser({"city": "Oslo"}), "to Oslo"), (ScriptedUser(None), "nowhere")):
+        async with AgentRunner(AgentConfig(model="any", ui=ui), host=host) as agent:
+            agent.set_adapter(ScriptedModel([book, "done"]))
+            response = await agent.chat("go")
+            assert [m.text for m in response.messages if m.role == "tool_result"] == [answer]
+    async with AgentRunner(AgentConfig(model="any"), host=host) as agent:  # nobody is there: the run waits
+        agent.set_adapter(ScriptedModel([book, "done"]))
+        assert (await agent.chat("go")).outcome == "suspended"
+        response = await agent.resume({"A": ApprovalDecision("allow", answer={"city": "Rome"})})
+        assert response.content == "done"
+        assert [m.text for m in agent.messages if m.role == "tool_result"] == ["to Rome"]
+    await host.aclose()
+
+
+async def test_a_tool_hears_of_an_abort_and_one_that_does_not_listen_is_ended(
+    install: Any, isolated: Any, tmp_path: Any
+) -> None:
+    host = isolated(install("acme", TOOLS))
+    async with AgentRunner(AgentConfig(model="any"), host=host) as agent:
+        agent.set_adapter(ScriptedModel([Reply(calls=[Call("wait", {"file": str(tmp_path / "told")})]), "done"]))
+        agent.events.observe(lambda e: agent.abort("enough"), ["tool_execution_update"])
+        with pytest.raises(RunAborted):
+            await agent.chat("go")
+        assert (tmp_path / "told").read_text() == "enough"
+    async with AgentRunner(AgentConfig(model="any"), host=host) as agent:
+        agent.set_adapter(ScriptedModel([Reply(calls=[Call("deaf")]), "done"]))
+        response = await agent.chat("go")
+        assert response.content == "done" and "0.3" in next(
+            m.text for m in response.messages if m.role == "tool_result"
+        )
+    await host.aclose()
