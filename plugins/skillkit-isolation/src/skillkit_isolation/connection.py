@@ -475,19 +475,24 @@ class Call:
 
     async def settled(self) -> None:
         """Wait until a request that was cancelled is over in the process, or the process is."""
-        await asyncio.wait({self._over}, timeout=_LATE + _GRACE)
+        if self._process is not None:
+            await asyncio.wait({self._over}, timeout=_LATE + _GRACE)
 
     def _left(self, process: Process, number: int, loop: asyncio.AbstractEventLoop) -> None:
         """Cancel a request that nobody waits for, and end a process that goes on with it."""
         timer = threading.Timer(_LATE, process.end, ("it did not end a call that was cancelled",))
         timer.daemon = True
 
+        def over() -> None:
+            if not self._over.done():
+                self._over.set_result(None)
+
         def box(message: Message | None) -> None:
             if message is None or ("ask" not in message and "item" not in message):
                 timer.cancel()
                 process.shut(number)
                 with suppress(RuntimeError):
-                    loop.call_soon_threadsafe(lambda: self._over.done() or self._over.set_result(None))
+                    loop.call_soon_threadsafe(over)
 
         timer.start()
         process.open(number, box)

@@ -196,7 +196,8 @@ class Isolated:
             "tools": tools,
             "while_": tuple(facts["while_"]),
         }
-        return hookimpl(**marks)(hook)
+        made: Callable[..., Any] = hookimpl(**marks)(hook)
+        return made
 
     def _registers(self, kind: str) -> Callable[..., None]:
         """Return an implementation of a registration hook that registers what the process tells."""

@@ -62,7 +62,7 @@ def pack(value: Any) -> Any:
     Raises:
         TypeError: an object of code, such as an adapter or a driver.
     """
-    kind = type(value)
+    kind: Any = type(value)
     if kind in _PLAIN:
         return value
     if isinstance(value, AgentMessage):
@@ -71,7 +71,7 @@ def pack(value: Any) -> Any:
         if TAG in value or not all(type(key) is str for key in value):
             return {TAG: "pairs", "v": [[pack(k), pack(v)] for k, v in value.items()]}
         return {k: v if type(v) in _PLAIN else pack(v) for k, v in value.items()}
-    if kind.__name__ in _classes() and _classes()[kind.__name__] is kind:
+    if _classes().get(kind.__name__) == kind:
         if isinstance(value, Enum):
             return {TAG: kind.__name__, "v": value.value}
         told = {TAG: kind.__name__}
@@ -149,7 +149,7 @@ def unpack(told: Any) -> Any:
             case "provider_error":
                 more = {k: v for k, v in told.items() if k not in (TAG, "message", "kind")}
                 return ProviderError(str(told["message"]), kind=ErrorKind(told["kind"]), **more)
-        cls = _classes()[name]
+        cls: Any = _classes()[name]
         if "v" in told:
             return cls(inner)
         values = {k: unpack(told[k]) for k, _ in _fields(cls) if k in told}
