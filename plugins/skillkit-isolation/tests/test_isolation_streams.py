@@ -140,9 +140,13 @@ async def test_an_adapter_streams_from_its_process_and_the_host_sees_its_request
 
 def test_a_provider_without_a_declared_key_is_refused_in_words(install: Any, isolated: Any, monkeypatch: Any) -> None:
     monkeypatch.setenv("ACME_KEY", "acme-key-12345")
-    host = isolated(install("acme", ACME))
+    host = isolated(
+        install("acme", ACME),
+        install("other", ACME.replace("base_url=", "base_url_env='URL', base_url="), needs="{secrets: [ACME_KEY]}"),
+    )
     assert host.adapters.list() == []
-    (problem,) = [p for p in host.problems if p.severity == "error"]
+    problem, other = (p for p in host.problems if p.severity == "error")
+    assert other.plugin == "other" and "the variable URL of provider 'acme'" in other.message
     assert (
         problem.stage == "register_adapters"
         and "ACME_KEY of provider 'acme' is beyond what it declares" in problem.message

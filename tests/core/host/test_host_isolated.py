@@ -45,6 +45,7 @@ def test_a_plugin_that_is_marked_is_loaded_by_the_one_that_isolates_and_never_im
     done = apart.run("plugins", "doctor", "--json")
     assert done.json["loaded"] == ["alpha", "beta", "zeta"]  # it keeps its place
     assert done.json["isolated"] == ["alpha"] and done.json["ok"] is True
+    assert "3 loaded; isolated: alpha" in apart.run("doctor").out
     assert "3 plugins loaded (1 isolated), no errors" in apart.run("plugins", "doctor").out
     assert apart.run("config", "show", "--json").code == 0
 

@@ -70,6 +70,7 @@ def _readable() -> list[Path]:
 def main() -> None:
     """Keep a worker, or be it."""
     channel = socket.socket(fileno=int(sys.argv[1]))
+    channel.set_inheritable(False)
     keeper, ended = os.getpid(), list[int]()
     woken, wakes = os.pipe()
     os.set_blocking(wakes, False)

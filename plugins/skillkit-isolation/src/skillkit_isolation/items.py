@@ -195,13 +195,15 @@ def _provider(plugin: Isolated, told: Mapping[str, Any]) -> Provider:
     """Return a provider whose adapters the process has.
 
     Raises:
-        PluginError: its keys are beyond what the plugin declares.
+        PluginError: its keys or its address are beyond what the plugin declares.
     """
     given = {key: value for key, value in told.items() if key != "apis"}
-    for name in given["api_key_env"]:
+    for name in filter(None, (*given["api_key_env"], given["base_url_env"])):
         if name not in plugin.secrets:
             hint = f"an isolated plugin needs 'needs: {{secrets: [{name}]}}' in its plugin.yaml"
-            raise PluginError(f"the secret {name} of provider {given['name']!r} is beyond what it declares", hint=hint)
+            raise PluginError(
+                f"the variable {name} of provider {given['name']!r} is beyond what it declares", hint=hint
+            )
     apis = {api: _maker(plugin, given["name"], api, facts) for api, facts in told["apis"].items()}
     return Provider(apis=apis, **{**given, "options": {}})  # its options stay in the process
 
