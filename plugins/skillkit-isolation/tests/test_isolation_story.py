@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skillkit_core import AgentConfig, AgentRunner
+from skillkit_core import AgentConfig, AgentRunner, ConfigError
 from skillkit_core.testing import Call, Reply, ScriptedModel
 
 ACME = '''
@@ -146,6 +146,41 @@ async def test_what_a_handler_raises_is_reported_and_its_process_goes_on(install
     assert [m.text for m in response.messages if m.role == "tool_result"] == ["RuntimeError: broken", "not today"]
     assert response.content == "done" and len(errors) == 4
     assert errors[0] == ("turn_start", "SkillKitError: ValueError: no luck") and "KeyboardInterrupt" in errors[1][1]
+
+
+def test_a_section_that_is_a_dataclass_knows_its_settings_and_an_unknown_one_is_an_error(
+    install: Any, isolated: Any
+) -> None:
+    code = """
+    from dataclasses import dataclass
+    from skillkit_core.config import setting
+
+    @dataclass(frozen=True, slots=True)
+    class Section:
+        size: int = setting(3, "how large", gt=0)
+        names: list[str] = setting(list, "which")
+
+    @hookimpl
+    def register_config(register):
+        register(ConfigSection("acme", Section))
+
+    @hookimpl
+    def register_models(register, config):
+        register(ModelDefinition(f"size-{config.size}", "acme"))
+    """
+    host = isolated(install("acme", code), settings={"acme.size": 4})
+    host.check_config()
+    rows = {key: (value, origin) for key, value, origin in host.config.values() if key.startswith("acme.")}
+    assert rows == {"acme.size": (4, "flag for acme.size"), "acme.names": ([], "default")}
+    assert host.models.get("size-4").provider == "acme"
+    host.close()
+    wrong = isolated("acme", settings={"acme.sise": 4})
+    with pytest.raises(ConfigError, match="unknown setting 'sise'"):
+        wrong.check_config()
+    wrong.close()
+    unfit = isolated("acme", settings={"acme.size": -1})  # values are checked in the process
+    assert unfit.models.list_by_provider("acme") == []
+    assert "acme.size" in " ".join(p.message for p in unfit.problems)
 
 
 async def test_a_plugin_without_anything_isolated_starts_nothing(make_host: Any) -> None:

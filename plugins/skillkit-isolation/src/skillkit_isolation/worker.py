@@ -16,6 +16,7 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextvars import ContextVar
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 from skillkit_core import IN_PROCESS, EventBus, Host, LLMRequest, ModelSettings, SkillKitError, Tool, hookimpl
@@ -304,14 +305,26 @@ def _facts(hook: str, record: Any) -> dict[str, Any]:
 
 def _settings(model: Any) -> list[tuple[str, Any, str]]:
     """Return the names of a section's settings, with defaults and descriptions."""
+    if is_dataclass(model):
+        known = [
+            (f.name, f.default if f.default_factory is MISSING else f.default_factory(), f.metadata)
+            for f in fields(model)
+        ]
+        told = [
+            (name, None if default is MISSING else default, facts.get("description")) for name, default, facts in known
+        ]
+    else:
+        told = [
+            (name, None if f.is_required() else f.get_default(call_default_factory=True), f.description)
+            for name, f in model.model_fields.items()
+        ]
     found = []
-    for name, field in model.model_fields.items():
-        default = None if field.is_required() else field.get_default(call_default_factory=True)
+    for name, default, description in told:
         try:
             json.dumps(default)
         except (TypeError, ValueError):
             default = str(default)
-        found.append((name, default, field.description or ""))
+        found.append((name, default, description or ""))
     return found
 
 
