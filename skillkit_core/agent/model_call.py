@@ -201,7 +201,7 @@ class ModelCall:
         try:
             self._made += 1
             repeats = (self._made, self._first)
-            name = await run.ledger.permit(request, target, lambda: self._tokens(request), self.purpose, repeats)
+            name = await run.ledger.permit(request, target, lambda: run.tokens(request.tools), self.purpose, repeats)
             self._first = self._first or name
         except (LimitReached, GuardFailed) as error:
             self._refusal = error  # the wrappers may turn the exception into another one
@@ -332,10 +332,6 @@ class ModelCall:
     def _shown(self, headers: Mapping[str, str]) -> dict[str, str]:
         redact = self._run.redact
         return {name: redact(value) for name, value in redact_headers(headers).items()}
-
-    def _tokens(self, request: LLMRequest) -> int:
-        """Return the estimated tokens of a request."""
-        return self._run.tokens(request.tools)
 
     async def _receive(self, stream: AsyncIterator[StreamEvent], builder: MessageBuilder) -> None:
         """Read one stream to its end, and drain the updates."""

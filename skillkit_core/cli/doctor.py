@@ -64,7 +64,8 @@ def _checks(host: Host) -> list[dict[str, Any]]:
         if errors:
             text = f"{len(errors)} problem{'s' if len(errors) > 1 else ''}"
             raise SkillKitError("; ".join([text, *lost]), hint="see 'skillkit plugins doctor'")
-        return "; ".join([f"{len(host.plugins)} loaded", *lost])
+        apart = [f"isolated: {name}" for name in host.config.isolated if name in host.plugins]
+        return "; ".join([f"{len(host.plugins)} loaded", *apart, *lost])
 
     def provider() -> str:
         if any(host.config.get(key) for key in ("provider", "model", "api", "base_url")):

@@ -26,11 +26,12 @@ def plugins() -> None:
     """List, inspect and check plugins."""
 
 
-def _row(decision: Decision) -> dict[str, Any]:
+def _row(host: Host, decision: Decision) -> dict[str, Any]:
     entry = decision.entry
     return {
         "name": decision.name, "distribution": entry.distribution, "version": entry.version, "enabled": decision.enabled,
         "reason": decision.reason, "duplicate": decision.duplicate_of is not None,
+        "isolated": decision.name in host.config.isolated,
     }  # fmt: skip
 
 
@@ -43,7 +44,7 @@ def list_(state: Any, as_json: bool) -> None:
     Nothing is imported for it: 'skillkit plugins doctor' tells whether they load.
     """
     host: Host = state.host
-    rows, packages = [_row(d) for d in host.decisions], host.plan.entries_of(SKILLS)
+    rows, packages = [_row(host, d) for d in host.decisions], host.plan.entries_of(SKILLS)
     if as_json:
         name = host.distribution.name if host.distribution else None
         problems = [p.to_dict() for p in host.plan.malformed]
@@ -52,12 +53,21 @@ def list_(state: Any, as_json: bool) -> None:
         return
     if not rows:
         echo("No plugins are installed.")
-    states = {True: "enabled", False: "disabled"}
+    states = {(True, False): "enabled", (True, True): "isolated"}
     table(
         ["plugin", "version", "state", "distribution", "why"],
-        [[r["name"], r["version"], states[r["enabled"]], r["distribution"], r["reason"]] for r in rows],
+        [
+            [
+                r["name"],
+                r["version"],
+                states.get((r["enabled"], r["isolated"]), "disabled"),
+                r["distribution"],
+                r["reason"],
+            ]
+            for r in rows
+        ],
         styles=lambda i, cell: (
-            {"bold": True} if i == 0 else {"fg": "green" if cell == "enabled" else "yellow"} if i == 2 else {}
+            {"bold": True} if i == 0 else {"fg": "yellow" if cell == "disabled" else "green"} if i == 2 else {}
         ),
     )
     if packages:
@@ -98,7 +108,7 @@ def info(state: Any, name: str, as_json: bool) -> None:
     }
     with suppress(SkillKitError):  # it is among the problems
         manifest = read_manifest(decision.entry, host.plan.paths.cache)
-    data = _row(decision) | {
+    data = _row(host, decision) | {
         "entry_point": decision.entry.value,
         "location": decision.entry.location,
         "manifest": manifest.to_dict() if manifest is not None else None,
@@ -106,7 +116,7 @@ def info(state: Any, name: str, as_json: bool) -> None:
         "hooks": list(loaded.hooks) if loaded is not None else [],
         "items": {kind: names for kind, names in items.items() if names},
         "problems": [p.to_dict() for p in problems],
-        "shadowed": [_row(d) for d in decisions[1:]],
+        "shadowed": [_row(host, d) for d in decisions[1:]],
     }
     if as_json:
         print_json(data)
@@ -119,6 +129,7 @@ def info(state: Any, name: str, as_json: bool) -> None:
             ("distribution", f"{data['distribution']} {data['version']}"),
             ("module", data["entry_point"]),
             ("location", short_path(data["location"])),
+            ("process", f"its own ({where})" if (where := host.config.isolated.get(name)) else ""),
             *(manifest.lines() if manifest is not None else ()),
             ("hooks", ", ".join(data["hooks"])),
             *((kind.replace("_", " "), ", ".join(names)) for kind, names in data["items"].items()),
@@ -146,7 +157,9 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
     if as_json:
         disabled = [d.name for d in host.decisions if not d.enabled]
         problems = [p.to_dict() for p in host.problems]
-        print_json({"ok": not errors, "loaded": list(host.plugins), "disabled": disabled, "problems": problems})
+        apart = [name for name in host.plugins if name in host.config.isolated]
+        loaded = {"loaded": list(host.plugins), "isolated": apart, "disabled": disabled}
+        print_json({"ok": not errors, **loaded, "problems": problems})
     else:
         report(host, tracebacks=ctx.obj.debug)
     ctx.exit(1 if errors else 0)
@@ -156,7 +169,7 @@ def unknown_plugins(host: Host) -> Iterator[UnknownName]:
     """Yield an error for each plugin that the settings name and nobody installed; a section's name is not its plugin's."""
     known = {*host.plugins, *(decision.name for decision in host.decisions)}
     sections = {entry.name: entry.source for entry in host.registry("config").entries()}
-    keys = ("plugins.enabled", "plugins.disabled", "plugins.required")
+    keys = ("plugins.enabled", "plugins.disabled", "plugins.required", "plugins.isolate")
     named = [(str(host.config.origin(key, name)), name) for key in keys for name in host.config.get(key) or ()]
     found = host.distribution  # of what it lists others are told where it is read
     named += [(found.path, name) for name in found.plugins if name in sections] if found is not None else []
@@ -236,5 +249,6 @@ def report(host: Host, tracebacks: bool) -> None:
             echo(style(problem.traceback, dim=True))
     count = len(host.plugins)
     broken = len({p.plugin for p in host.problems if p.severity == "error"})
-    text = f"{count} plugin{'s' if count != 1 else ''} loaded"
+    apart = sum(name in host.plugins for name in host.config.isolated)
+    text = f"{count} plugin{'s' if count != 1 else ''} loaded{f' ({apart} isolated)' if apart else ''}"
     echo(f"{text}, {broken} with errors" if broken else f"{style('✓', fg='green')} {text}, no errors")

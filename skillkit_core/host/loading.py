@@ -219,12 +219,13 @@ def isolated(
 
 
 def import_plugin(
-    entry: EntryPoint, seconds: float, manifest: Manifest | None = None, here: Mapping[str, tuple[str, str]] = {}
-) -> Any:
+    entry: EntryPoint, seconds: float, manifest: Manifest | None = None, here: Mapping[str, tuple[str, str]] = {},
+    elsewhere: Callable[[], Any] | None = None,
+) -> Any:  # fmt: skip
     """Import the plugin object of an entry point: a module, an object in the module, or an instance of a class in it.
 
     A plugin that declares, in its package or its ``manifest``, that it is made for another core, or for other packages than are
-    installed ``here``, is not imported.
+    installed ``here``, is not imported. Where ``elsewhere`` is given, it is called in place of the import.
 
     Raises:
         Failure: the stage ``import`` or ``api`` failed.
@@ -234,6 +235,9 @@ def import_plugin(
     owner: dict[str, Any] = {"distribution": entry.distribution, "version": entry.version}
     with isolated(entry.name, "api", **owner):
         check_made_for(entry, manifest, here)
+    if elsewhere is not None:
+        with isolated(entry.name, "import", **owner, seconds=0):
+            return elsewhere()
     # what it writes to stdout, also past sys.stdout, goes to stderr: a command may print JSON there
     with (
         contextlib.redirect_stdout(sys.stderr),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..descriptors import KINDS
@@ -278,24 +278,32 @@ class Host:
 
         loading = Plugins(self, self.report, self.plan.seconds("plugins.hook_timeout", HOOK_SECONDS))
         limit = self.plan.seconds("plugins.import_timeout", IMPORT_SECONDS)
-        candidates: list[tuple[str, Any, EntryPoint | None]] = []
-        self._plugins, here = loading, dist_infos()
-        for decision in decisions:
-            if decision.enabled and decision.entry.value:
-                entry = decision.entry
-                owner: Any = {"distribution": entry.distribution, "version": entry.version}
-                try:
-                    with isolated(entry.name, "manifest", **owner, seconds=0):
-                        manifest = read_manifest(entry, self.plan.paths.cache)
-                    candidates.append((entry.name, import_plugin(entry, limit, manifest, here), entry))
-                    loading.manifests[entry.name] = manifest
-                except Failure as failure:
-                    self.report(failure.diagnostic)
+        self._plugins, here, found = loading, dist_infos(), dict[str, Any]()
+        order, elsewhere = [d.entry for d in decisions if d.enabled and d.entry.value], self.plan.config.isolated
+        for entry in sorted(order, key=lambda e: e.name in elsewhere):  # what starts processes is there by then
+            owner: Any = {"distribution": entry.distribution, "version": entry.version}
+            try:
+                with isolated(entry.name, "manifest", **owner, seconds=0):
+                    manifest = read_manifest(entry, self.plan.paths.cache)
+                apart = partial(self._load_apart, entry, manifest, limit, found) if entry.name in elsewhere else None
+                found[entry.name] = import_plugin(entry, limit, manifest, here, apart)
+                loading.manifests[entry.name] = manifest
+            except Failure as failure:
+                self.report(failure.diagnostic)
+        candidates = [(entry.name, found[entry.name], entry) for entry in order if entry.name in found]
         loading.add_all([*candidates, *((name, plugin, None) for name, plugin in self._embedded)])
         self._check_overrides(loading)
         self._configure(loading)
         for name in list(loading.loaded):
             loading.call(name, "host_started")
+
+    def _load_apart(self, entry: EntryPoint, manifest: Any, limit: float, found: Mapping[str, Any]) -> Any:
+        """Return what stands for a plugin in a process of its own, made by the first plugin that starts processes."""
+        for plugin in (*found.values(), *(plugin for _, plugin in self._embedded)):
+            if (load := getattr(plugin, "load_isolated", None)) is not None:
+                return load(entry, manifest, self, limit)
+        hint = "skillkit plugins install skillkit-isolation"
+        raise PluginError("it may only run in a process of its own, and no plugin that runs starts one", hint=hint)
 
     def _check_overrides(self, loading: Plugins) -> None:
         """Report overrides of the distribution for kinds that neither the core nor a plugin defines."""

@@ -152,6 +152,12 @@ def _merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
+def _marked(value: Any) -> str:
+    """Return ``true`` or ``false`` for the value of ``plugins.NAME`` that says whether a plugin is isolated, else nothing."""
+    said = str(value["isolated"]).lower() if isinstance(value, Mapping) and value.keys() == {"isolated"} else ""
+    return said if said in ("true", "false") else ""
+
+
 def section_model(section: ConfigSection) -> Any:
     """Return the pydantic model of a section, made of its dataclass where it is one.
 
@@ -239,8 +245,24 @@ class Config:
             if required and (given is _ABSENT or given is None or isinstance(given, (list, _Variable))):
                 plugins = data.get("plugins") or {}
                 data["plugins"] = {**plugins, "required": list(dict.fromkeys(required))}
+            if isinstance(plugins := data.get("plugins"), Mapping):
+                named = (
+                    {"isolate": [*self.isolated]} if isinstance(plugins.get("isolate", []), (list, _Variable)) else {}
+                )
+                data["plugins"] = {name: v for name, v in plugins.items() if not _marked(v)} | named
             self._data = data
         return self._data
+
+    @property
+    def isolated(self) -> Mapping[str, str]:
+        """The plugins that run in processes of their own, each with where that is set. They add up; a project's do not count."""
+        found: dict[str, str] = {}
+        for layer in (one for one in self.layers if one.name != "project"):
+            given = layer.data.get("plugins")
+            marked = given.items() if isinstance(given, Mapping) else ()
+            found |= {str(name): layer.where("plugins.isolate") for name in layer.list_of("plugins", "isolate")}
+            found |= {name: layer.where(f"plugins.{name}.isolated") for name, v in marked if _marked(v) == "true"}
+        return found
 
     def raw(self, key: str) -> Any:
         """Return the value of a dotted key before validation, ``None`` when no layer sets it."""

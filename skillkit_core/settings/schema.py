@@ -15,6 +15,7 @@ class PluginSettings:
     enabled: list[str] = setting(list, "plugins to enable although the distribution does not list them")
     disabled: list[str] = setting(list, "plugins that are not loaded")
     required: list[str] = setting(list, "plugins without which nothing runs, for example one with guards")
+    isolate: list[str] = setting(list, "plugins that run in processes of their own; also plugins.NAME.isolated: true")
     import_timeout: float = setting(10.0, "seconds that importing one plugin may take", gt=0)
     hook_timeout: float = setting(10.0, "seconds that one registration or host hook may take", gt=0)
 

@@ -11,7 +11,7 @@ from skillkit_core import AgentConfig
 from skillkit_core.cli.output import echo, json_option, print_json, style
 from skillkit_core.program import as_typed
 
-from .report import print_handlers, print_hooks, trace_request
+from .report import print_handlers, print_hooks, print_isolated, trace_request
 
 __all__ = ["inspect"]
 
@@ -40,6 +40,7 @@ def trace(ctx: click.Context, words: tuple[str, ...], model: str | None, provide
         print_json(found)
     else:
         print_handlers(found["handlers"])
+        print_isolated(found["isolated"])
         echo(found["content"] or style(found["error"] or found["outcome"], fg="red"))
     ctx.exit(0 if found["error"] is None else 1)
 
@@ -62,6 +63,7 @@ def hooks(ctx: click.Context, as_json: bool) -> None:
         print_json({"ok": ok, **found})
     else:
         print_handlers(found["handlers"])
+        print_isolated(found["isolated"])
         print_hooks(found["hooks"])
         if errors:
             doctor = as_typed("see 'skillkit plugins doctor'")

@@ -13,7 +13,16 @@ from .tracer import FAMILIES, Traced, Tracer, hook_families
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["empty_row", "in_order", "print_handlers", "print_hooks", "summary", "trace_request"]
+__all__ = [
+    "empty_row",
+    "in_order",
+    "isolated_cost",
+    "print_handlers",
+    "print_hooks",
+    "print_isolated",
+    "summary",
+    "trace_request",
+]
 
 SLOW_SECONDS = 0.05
 COLOURS = {"failed": "red", "slow": "yellow", "bypassed": "yellow", "answered": "green"}
@@ -23,7 +32,8 @@ async def trace_request(host: Host, config: AgentConfig, request: str) -> dict[s
     """Run a request in a session in memory, record the calls of hooks, and close the host.
 
     Returns:
-        ``outcome``, ``content`` and ``error`` of the run, ``handlers`` (see :func:`summary`) and ``calls``, one row per call.
+        ``outcome``, ``content`` and ``error`` of the run, ``handlers`` (see :func:`summary`), ``isolated`` (see
+        :func:`isolated_cost`) and ``calls``, one row per call.
     """
     tracer = Tracer(host)
     agent = AgentRunner(config, host=host)
@@ -42,6 +52,7 @@ async def trace_request(host: Host, config: AgentConfig, request: str) -> dict[s
         "content": content,
         "error": error,
         "handlers": summary(tracer.calls),
+        "isolated": isolated_cost(host, tracer.calls),
         "calls": [call.to_dict() for call in tracer.calls if call.plugin is not None],
     }
 
@@ -68,6 +79,26 @@ def summary(calls: Sequence[Traced]) -> list[dict[str, Any]]:
         if call.error is not None and call.error not in row["errors"]:
             row["errors"].append(call.error)
     return in_order(rows.values())
+
+
+def isolated_cost(host: Host, calls: Iterable[Traced]) -> list[dict[str, Any]]:
+    """Return what hooks cost of plugins in processes of their own: ``plugin``, ``calls``, median ``microseconds`` of a call."""
+    times: dict[str, list[float]] = {}
+    for call in calls:
+        if call.family == "lifecycle" and call.error is None and call.plugin in host.config.isolated:
+            times.setdefault(str(call.plugin), []).append(call.seconds)
+    return [
+        {"plugin": plugin, "calls": len(all_), "microseconds": round(sorted(all_)[len(all_) // 2] * 1e6)}
+        for plugin, all_ in times.items()
+    ]
+
+
+def print_isolated(rows: Iterable[dict[str, Any]]) -> None:
+    """Print what the hooks of isolated plugins cost."""
+    for row in rows:
+        echo(
+            f"{row['plugin']} runs in a process of its own: {row['microseconds']} us a hook ({row['calls']} calls, median)"
+        )
 
 
 def in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

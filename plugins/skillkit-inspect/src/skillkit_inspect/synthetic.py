@@ -35,7 +35,7 @@ from skillkit_core import (
 )
 from skillkit_core.testing import Call, Fail, Reply, ScriptedModel, VirtualClock
 
-from .report import empty_row, in_order, summary
+from .report import empty_row, in_order, isolated_cost, summary
 from .tracer import Tracer, hook_families, label_of
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ async def check_hooks(host: Host, *, seconds: float = RUN_SECONDS) -> dict[str, 
 
     Returns:
         ``run`` (``outcome``, ``error``), ``hooks`` (for each hook of the core and of the plugins: ``hook, family, fired,
-        reason, plugins``), ``handlers`` (one row per implementation, see :func:`~.report.summary`) and ``problems``.
+        reason, plugins``), ``handlers`` (a row per implementation, see :func:`~.report.summary`), ``isolated`` and ``problems``.
     """
     tracer = Tracer(host)
     host.add_plugin(_witness(), name=WITNESS)
@@ -89,6 +89,7 @@ async def check_hooks(host: Host, *, seconds: float = RUN_SECONDS) -> dict[str, 
         "run": {"outcome": work.outcome, "error": work.error},
         "hooks": _hooks(host, fired, work),
         "handlers": _handlers(host, tracer, fired, work),
+        "isolated": isolated_cost(host, tracer.calls),
         "problems": [problem.to_dict() for problem in host.problems if problem.plugin != SYNTHETIC],
     }
 
