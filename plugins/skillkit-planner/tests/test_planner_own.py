@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 from planner_stage import Answers, choice, last_plan, states
+from skillkit_engines import TaskResult, run_below
 from skillkit_skills import SkillFolderLoader
 
-from skillkit_core import hookimpl
+from skillkit_core import Tool, hookimpl
 from skillkit_core.contracts.skill_loader import SkillSource
+from skillkit_core.descriptors import Factory
+from skillkit_core.messages import ToolCall
+from skillkit_core.testing import ScriptedUser
 
 PLAN = [
     {"step_id": 1, "skill_name": "deep-research", "sub_query": "Look for {query}"},
@@ -107,3 +112,68 @@ def test_a_plugin_gives_a_skill_its_steps_and_one_that_fails_is_told_of(stage, s
     (said,), _, _ = run(agent, "bees")
     assert "**2. report**\n\nIt is written." in said
     assert "skill_plan failed: RuntimeError: no paper" in str(agent.host.problems)
+
+
+class Press:
+    """An engine that calls a tool of its own, which no model is offered."""
+
+    name, fields, own_tools = "press", frozenset[str](), frozenset(("press_it",))
+
+    def problems(self, skill: Any, host: Any) -> Any:
+        return ()
+
+    def tools(self, task: Any) -> Any:
+        return ()
+
+    def prompt(self, task: Any) -> str:
+        return "press"
+
+    async def run(self, task: Any, run: Any) -> Any:
+        if run is None:
+            return await run_below(self, task)
+        (result,) = await run.call(ToolCall("", "press_it", {}))
+        return TaskResult("completed", text=result.text)
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_an_engine_has_its_own_tool_in_a_step_which_is_not_done_again_after_a_crash_without_a_question(
+    stage, skill, again
+):
+    """The session of a crash is that of the run up to the note that the step begins."""
+    skill("deep-research")
+    skill("report", plan=[PLAN[0], {**PLAN[1], "skill_name": "press"}])
+    skill("press", engine="press")
+    pressed: list[int] = []
+
+    async def press_it(args: Any, ctx: Any) -> str:
+        pressed.append(1)
+        return "Pressed."
+
+    class Brings:
+        @hookimpl(optionalhook=True)
+        def register_engines(self, register):
+            register(Factory("press", lambda host: Press()))
+
+    tool = Tool("press_it", "Press.", press_it, annotations={"mutates": "files"})
+    given = {"tools": [tool], "plugins": [("press", Brings())]}
+
+    async def crashed() -> str:
+        agent, _ = stage(Answers(CHOSEN, SAID), **given)
+        async with agent:
+            assert "Pressed." in (await agent.chat("bees")).content and pressed == [1]
+            file = Path(agent.session.location)
+        lines = file.read_text().splitlines(keepends=True)
+        begun = [n for n, line in enumerate(lines) if '"planner.step"' in line and '"running"' in line]
+        file.write_text("".join(lines[: begun[-1] + 1]))
+        return str(agent.session_id)
+
+    async def resumed(session: str) -> Any:
+        user = ScriptedUser({"again": again})
+        agent, _ = stage(Answers(CHOSEN, SAID), session=session, ui=user, **given)
+        async with agent:
+            await agent.resume()
+            return [survey.title for survey in user.surveys], states(agent)[2]
+
+    asked, state = asyncio.run(resumed(asyncio.run(crashed())))
+    assert asked == ["Step p1.2 was interrupted"] and state == ("completed" if again else "failed")
+    assert len(pressed) == (2 if again else 1)

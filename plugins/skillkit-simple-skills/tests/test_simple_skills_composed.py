@@ -50,7 +50,13 @@ def mail(box: mailbox.Maildir, sender: str, subject: str, day: str, text: str, *
 @pytest.fixture
 def box() -> mailbox.Maildir:
     made = mailbox.Maildir("mail")
-    mail(made, "Ida <ida@example.org>", "Lunch on Tuesday?", "05 Jan 2026", "Can you make it at noon? Please tell me today.")
+    mail(
+        made,
+        "Ida <ida@example.org>",
+        "Lunch on Tuesday?",
+        "05 Jan 2026",
+        "Can you make it at noon? Please tell me today.",
+    )
     mail(made, "Bank <no-reply@bank.example>", "Statement", "04 Jan 2026", "Your statement is there.\n" * 12)
     mail(made, "Ole <ole@example.org>", "Old news", "02 Jan 2026", "Read long ago.", read=True)
     return made
@@ -139,7 +145,10 @@ def test_t_5_daily_briefing(stage, box, web_site, skillkit_home):
 def test_t_5_a_briefing_without_calendar_and_weather_says_what_is_missing_and_claims_nothing(stage, box, skillkit_home):
     skillkit_home.write_config(json.dumps({"mail": {"maildir": "mail"}}))
     on = stage()
-    answer = {"sections": [claims("Mail", ("Ida asks for lunch.", "S1"), ("It snows.", "S9"))], "gaps": ["The calendar: there is no file."]}
+    answer = {
+        "sections": [claims("Mail", ("Ida asks for lunch.", "S1"), ("It snows.", "S9"))],
+        "gaps": ["The calendar: there is no file."],
+    }
     done = on.run(
         "My briefing",
         chosen("daily-briefing"),
@@ -205,7 +214,9 @@ def test_t_5_learning_review(stage):
     """An item is given in one session; in another it is asked for, and what became of it is kept."""
     on = stage()
     spanish = {"topic": "learning/spanish", "key": "hello", "value": "hola"}
-    on.run("Keep for my Spanish: hello is hola", chosen("learning-review"), [("store_fact_tool", spanish)], "Kept.").ok()
+    on.run(
+        "Keep for my Spanish: hello is hola", chosen("learning-review"), [("store_fact_tool", spanish)], "Kept."
+    ).ok()
     recall = [("recall_facts_tool", {"topic": name}) for name in ("learning/spanish", "learning-results/spanish")]
     done = on.run("Quiz me on my Spanish cards", chosen("learning-review"), recall, "What is “hello” in Spanish?").ok()
     assert "What is “hello” in Spanish?" in done.stdout
@@ -214,7 +225,9 @@ def test_t_5_learning_review(stage):
         "hola", chosen("learning-review"), [("store_fact_tool", result)], "Right: hola. That was all.",
         options=("--continue",),
     ).ok()  # fmt: skip
-    on.run("Review my flash cards", chosen("learning-review"), [("recall_facts_tool", {"query": "hello"})], "You knew it.").ok()
+    on.run(
+        "Review my flash cards", chosen("learning-review"), [("recall_facts_tool", {"query": "hello"})], "You knew it."
+    ).ok()
     assert "> learning-results/spanish: hello: right, 2026-01-05" in on.transcript()
     compare("learning-review", on.transcript())
 
@@ -224,12 +237,16 @@ def test_t_5_project_status(stage):
         "* TODO Build the fence :garden:\n  DEADLINE: <2026-01-02 Fri>\n* WAITING Seeds from Ole :garden:\n* DONE Dig :garden:\n"
     )
     Path("notes").mkdir()
-    Path("notes/plan.md").write_text("---\ntitle: Garden plan\ntype: plan\n---\nThe garden gets a fence and three beds.\n")
+    Path("notes/plan.md").write_text(
+        "---\ntitle: Garden plan\ntype: plan\n---\nThe garden gets a fence and three beds.\n"
+    )
     Path("notes/boat.md").write_text("---\ntitle: Boat\ntype: plan\n---\nPaint it.\n")
     on = stage()
     sections = [
         claims("Summary", ("The beds are dug, the fence is late.", "S3")),
-        claims("Overdue or waiting", ("Build the fence was due on 2 January.", "S3"), ("Seeds from Ole are awaited.", "S3")),
+        claims(
+            "Overdue or waiting", ("Build the fence was due on 2 January.", "S3"), ("Seeds from Ole are awaited.", "S3")
+        ),
         claims("Done", ("Dig.", "S4")),
         claims("Documents", ("The plan names a fence and three beds.", "S2")),
     ]
@@ -339,7 +356,10 @@ def pages(web_site, skillkit_home):
     web_site.page("/ice", "<title>Ice</title><main><p>Glaciers move up to a metre a day.</p></main>")
     web_site.page("/snow", "<title>Snow</title><main><p>Snow becomes ice under its weight.</p></main>")
     host = web_site.base.removeprefix("http://")
-    about = {"web": {"searxng_url": web_site.base, "private_hosts": [host], "robots": False}, "tools": {"allow": WEB[:2]}}
+    about = {
+        "web": {"searxng_url": web_site.base, "private_hosts": [host], "robots": False},
+        "tools": {"allow": WEB[:2]},
+    }
     skillkit_home.write_config(json.dumps(about))
     return web_site
 

@@ -32,13 +32,24 @@ class Stage:
 
     def __init__(self, cli: Any, server: Any, cwd: Path) -> None:
         self._cli, self._cwd, self._turns, self._read = cli, cwd, list[Any](), set[str]()
-        self._wire = ("--provider", "openai", "--api", "openai-chat", "--base-url", server.openai_url, "--model", "loop")
+        self._wire = (
+            "--provider",
+            "openai",
+            "--api",
+            "openai-chat",
+            "--base-url",
+            server.openai_url,
+            "--model",
+            "loop",
+        )
         self.told: list[str] = []
         self.offered: list[tuple[str, ...]] = []
         self._files = self._seen()
         server.always(self._answer)
 
-    def run(self, words: str, *turns: Any, permit: Sequence[str] = (), command: Sequence[str] = ("run",), **more: Any) -> Any:
+    def run(
+        self, words: str, *turns: Any, permit: Sequence[str] = (), command: Sequence[str] = ("run",), **more: Any
+    ) -> Any:
         """Run a request with the answers of a model, and return what the command line said."""
         self._turns = list(turns)
         self.told.append(f"# {words}\n")
@@ -86,13 +97,17 @@ class Stage:
 
     def _seen(self) -> dict[str, str]:
         """Return the files of the workspace by path, but for mail."""
-        files = [one for one in self._cwd.rglob("*") if one.is_file() and "mail" not in one.parts[len(self._cwd.parts) :]]
+        files = [
+            one for one in self._cwd.rglob("*") if one.is_file() and "mail" not in one.parts[len(self._cwd.parts) :]
+        ]
         return {str(one.relative_to(self._cwd)): one.read_text() for one in files}
 
     def _changed(self) -> Iterator[str]:
         now, before = self._seen(), self._files
         self._files = now
-        yield from (f"## file {name}\n\n{_quoted(now[name])}\n" for name in sorted(now) if now[name] != before.get(name))
+        yield from (
+            f"## file {name}\n\n{_quoted(now[name])}\n" for name in sorted(now) if now[name] != before.get(name)
+        )
         yield from (f"## file {name} is gone\n" for name in sorted(before.keys() - now.keys()))
 
 
