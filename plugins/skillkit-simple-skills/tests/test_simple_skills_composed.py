@@ -21,9 +21,9 @@ from skillkit_core.contracts.skill_loader import SkillSource
 
 SKILLS = Path(skillkit_simple_skills.plugin.__file__).parent / "skills"
 COMPOSED = {
-    "document-creator": "automation", "daily-briefing": "research", "meeting-notes": "editor", "learning-review": "conversational",
-    "project-status": "research", "comparison-report": "research", "inbox-triage": "automation", "template-fill": "automation",
-    "research-to-document": "automation", "digest-emails": "automation",
+    "document-creator": "automation", "daily-briefing": "research", "meeting-notes": "editor", "project-status": "research",
+    "learning-review": "conversational", "comparison-report": "research", "inbox-triage": "automation",
+    "template-fill": "automation", "research-to-document": "automation", "digest-emails": "automation",
 }  # fmt: skip
 """The skills of the architecture's list, with their engines."""
 
@@ -389,12 +389,14 @@ def test_t_5_research_to_document(stage, pages, skillkit_cli):
 def test_t_5_digest_emails(stage, box, skillkit_home):
     skillkit_home.write_config(json.dumps({"mail": {"maildir": "mail"}}))
     on = stage()
+    wants = "Wants an answer\n- Ida: lunch on Tuesday at noon? Until today."
+    digest = f"{wants}\n\nFor information\n- Bank: the statement is there.\n\n2 messages."
     on.run(
         "Summarize my unread mail",
         chosen("digest-emails"),
         [("get_emails_tool", {"unread_only": True})],
         [("summarize_text_tool", {"text": "Your statement is there.\n" * 12, "sentences": 1, "method": "rules"})],
-        "Wants an answer\n- Ida: lunch on Tuesday at noon? Until today.\n\nFor information\n- Bank: the statement is there.\n\n2 messages.",
+        digest,
     ).ok()
     assert "Old news" not in on.transcript()
     compare("digest-emails", on.transcript())

@@ -1,4 +1,4 @@
-"""The skills together: when each may take a request and why not, what the router makes of ordinary requests, and whole stories."""
+"""The skills together: when each may take a request and why not, what the router makes of other requests, and whole stories."""
 
 from __future__ import annotations
 
@@ -76,9 +76,7 @@ def test_t_5_each_may_take_a_request_only_where_what_it_needs_is_there_and_says_
         "memory-tools": {"learning-review": "tool_missing:recall_facts_tool"},
         "files": {"comparison-report": "tool_missing:grep", "project-status": "tool_missing:grep"},
         "web-tools": {"research-to-document": "tool_missing:web_search"},
-        "org": {
-            name: "tool_missing:list_org_todos_tool" for name in ("daily-briefing", "inbox-triage", "project-status")
-        },
+        "org": dict.fromkeys(("daily-briefing", "inbox-triage", "project-status"), "tool_missing:list_org_todos_tool"),
     }
     for name, reasons in without.items():
         rest = [one for one in EVERYTHING if one != name]

@@ -1,4 +1,4 @@
-"""A run at the command line as a text that can be compared: what the model was offered, read and said, the answer, and the files."""
+"""A run at the command line as a text that can be compared: what the model was offered, read and said, the answer, the files."""
 
 from __future__ import annotations
 
