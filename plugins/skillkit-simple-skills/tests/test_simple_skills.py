@@ -36,6 +36,7 @@ def results(llm_server):
     return [message["content"] for message in llm_server.requests[-1].body["messages"] if message["role"] == "tool"]
 
 
+@pytest.mark.smoke
 def test_s2_8_the_ten_skills_are_definitions_of_the_engine_automation_without_a_problem(make_host):
     host = make_host()
     loaded = SkillFolderLoader(host).load(SkillSource("simple", "extra", path=SKILLS))
@@ -83,6 +84,7 @@ def test_s2_8_dictionary(ask, llm_server, skillkit_home, install_plugin, tmp_pat
     ]
 
 
+@pytest.mark.smoke
 def test_s2_8_help_says_what_is_there_and_what_others_need(ask, llm_server):
     ask(
         "help",
@@ -206,6 +208,7 @@ def test_s2_8_image_description(make_host):
     assert "requires_image_context" in without and requests == []
 
 
+@pytest.mark.smoke
 def test_a_skill_whose_package_or_setting_is_missing_cannot_be_used_and_says_what_it_needs(skillkit_cli):
     listed = {row["name"]: row for row in skillkit_cli("skills", "list", "--all", "--json").ok().json["skills"]}
     assert "missing-config:weather.provider" in json.dumps(listed["weather"])

@@ -66,6 +66,7 @@ def claims(heading: str, *pairs: tuple[str, str]) -> dict[str, Any]:
     return {"heading": heading, "claims": [{"text": text, "sources": [source]} for text, source in pairs]}
 
 
+@pytest.mark.smoke
 def test_t_5_the_ten_are_definitions_without_code_each_on_its_engine(make_host):
     loaded = SkillFolderLoader(make_host()).load(SkillSource("simple", "extra", path=SKILLS))
     found = {skill.name: skill for skill in loaded.skills}
@@ -109,6 +110,7 @@ END:VCALENDAR
 """
 
 
+@pytest.mark.smoke
 def test_t_5_daily_briefing(stage, box, web_site, skillkit_home):
     Path("calendar.ics").write_text(CALENDAR)
     Path("inbox.org").write_text("* TODO Pay the rent\n  DEADLINE: <2026-01-03 Sat>\n* TODO Call Ida\n* DONE Sleep\n")
@@ -364,6 +366,7 @@ def pages(web_site, skillkit_home):
     return web_site
 
 
+@pytest.mark.smoke
 def test_t_5_research_to_document(stage, pages, skillkit_cli):
     Path("research").mkdir()
     on = stage()
