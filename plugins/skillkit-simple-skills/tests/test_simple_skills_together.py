@@ -14,7 +14,7 @@ import pytest
 import skillkit_simple_skills.plugin
 from simple_stage import ROUTER, chosen
 from skillkit_engines import EditorContext, RouteRequest, gated_now
-from skillkit_testkit import Call, Reply
+from skillkit_testkit import Call, Gate, Reply
 
 from skillkit_core import AgentConfig, AgentRunner
 
@@ -87,6 +87,17 @@ def test_t_5_each_may_take_a_request_only_where_what_it_needs_is_there_and_says_
     )
 
 
+def test_at_the_command_line_a_skill_that_cannot_be_used_says_why(skillkit_cli):
+    wire = ("--provider", "openai", "--api", "openai-chat", "--base-url", "http://127.0.0.1:9/v1", "--model", "loop")
+    told = skillkit_cli("run", *wire, "/daily-briefing now")
+    assert "daily-briefing cannot be called here: missing-config:mail.maildir" in told.stdout + told.stderr
+    told = skillkit_cli("routing", "why", "my briefing", "--no-model").ok().stdout
+    assert "tool_missing:web_search" in told and "requires_editor" in told
+    listed = {row["name"]: row for row in skillkit_cli("skills", "list", "--all", "--json").ok().json["skills"]}
+    assert listed["digest-emails"]["reasons"] == ["missing-config:mail.maildir"]
+    assert {name for name in COMPOSED if listed[name]["eligible"]} == {*COMPOSED} - {"daily-briefing", "digest-emails"}
+
+
 def test_no_request_of_others_goes_to_one_of_the_ten_and_theirs_do(shared_data, skillkit_cli, skillkit_home, web_site):
     """The requests of the acceptance data with their recorded models, beside forty skills that others have written."""
     engines = shared_data / "engines"
@@ -123,7 +134,8 @@ def test_no_request_of_others_goes_to_one_of_the_ten_and_theirs_do(shared_data, 
 def play(skillkit_cli: Any, llm_server: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Runs a request whose models answer by what they are asked: ``play(words, {"Research X": turns, ...}, choice)``.
 
-    The keys are words of the last thing that was said to a model; a value is an answer, or one for each round.
+    The keys are words of the last thing that was said to a model; a value is an answer, or one for each round; a function
+    makes one when it is asked for.
     """
     monkeypatch.setenv("OPENAI_API_KEY", "sk-loopback-key")
     wire = ("--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "--model", "loop")
@@ -141,6 +153,8 @@ def play(skillkit_cli: Any, llm_server: Any, monkeypatch: pytest.MonkeyPatch) ->
                 turn = left[name].pop(0)
             if isinstance(turn, tuple):
                 return Reply(tool_calls=[Call(*turn)])
+            if callable(turn):
+                return turn()
             return Reply(text=turn if isinstance(turn, str) else json.dumps(turn))
 
         llm_server.always(answer)
@@ -163,7 +177,7 @@ CHAPTER = "---\ntype: fiction\n---\n# Chapter 12\n\nThe glacier stood still.\n"
 
 
 def test_the_request_of_the_documents_with_the_packages_together(play, skillkit_cli, skillkit_home, llm_server):
-    """Research in files, the org inbox, and the chapter that is open: three engines, two steps after the first."""
+    """Research in files, the org inbox, and the chapter that is open: three engines. The inbox waits for the chapter."""
     place = skillkit_home.config_dir / "skills" / "fiction-editing"
     place.mkdir(parents=True)
     about = {"engine": "editor", "requires_editor": True, "editor_types": ["fiction"]}
@@ -180,21 +194,26 @@ def test_the_request_of_the_documents_with_the_packages_together(play, skillkit_
     ]
     found = {"paragraphs": [{"claims": [{"text": "Glaciers move a metre a day.", "sources": ["S1"]}]}], "gaps": []}
     edit = {"op": "replace_range", "original_text": "stood still", "text": "moved a metre a day"}
+    both = Gate(after_deltas=None)
+
+    def updates() -> Reply:
+        both.open()
+        return Reply(text=json.dumps({"message": "The glacier moves.", "operations": [edit]}))
+
     done = play(
         words,
         {
             "Sources (S1": found,
             "Capture the key points": [
                 ("add_org_inbox_item_tool", {"title": "Glaciers move a metre a day"}),
-                "Captured.",
+                lambda: Reply(text="Captured.", gate=both),
             ],
-            "Update chapter 12": {"message": "The glacier moves.", "operations": [edit]},
+            "Update chapter 12": updates,
         },
         chosen("quick-lookup", *steps),
         *permits("Edit(/inbox.org)", "Edit(/chapter-12.md)"),
         command=("edit", "chapter-12.md"),
     )
-    print(done)
     assert [part in done.stdout for part in ("[S1] glaciers.md", "Captured.", "The glacier moves.")] == [True] * 3
     assert Path("inbox.org").read_text() == "* TODO Glaciers move a metre a day\n"
     assert Path("chapter-12.md").read_text() == CHAPTER.replace("stood still", "moved a metre a day")
@@ -202,10 +221,13 @@ def test_the_request_of_the_documents_with_the_packages_together(play, skillkit_
     assert [(one["target"], one["state"], list(one["depends_on"])) for one in told["steps"]] == [
         ("quick-lookup", "completed", []), ("org-capture", "completed", [1]), ("fiction-editing", "completed", [1])
     ]  # fmt: skip
-    later = [request for request in llm_server.requests if "Capture the key points" in json.dumps(request.body)]
-    assert 'step="1"' in later[0].body["messages"][-2]["content"] or "Glaciers move a metre a day" in json.dumps(
-        later[0].body
-    )
+    later = [
+        request for request in llm_server.requests if request.user_text.startswith(("Capture the", "Update chapter"))
+    ]
+    given = [
+        next(item.text for item in request.items if "Glaciers move a metre a day" in item.text) for request in later
+    ]
+    assert len(given) == 3 and all(text.startswith('<context step="1"') for text in given)
 
 
 def test_what_was_researched_is_put_into_a_folder_by_document_creator(play, skillkit_home):
