@@ -6,6 +6,8 @@ import base64
 import json
 import mailbox
 import re
+import subprocess
+import sys
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -212,3 +214,13 @@ def test_s2_8_image_description(make_host):
 def test_a_skill_whose_package_or_setting_is_missing_cannot_be_used_and_says_what_it_needs(skillkit_cli):
     listed = {row["name"]: row for row in skillkit_cli("skills", "list", "--all", "--json").ok().json["skills"]}
     assert "missing-config:weather.provider" in json.dumps(listed["weather"])
+
+
+def test_the_example_of_the_page_prints_what_the_page_says(skillkit_home):
+    """The block of Python, and the text below it, in which ``...`` stands for anything."""
+    page = (Path(__file__).parent.parent / "README.md").read_text()
+    program = re.search(r"```python\n(.*?)```", page, re.S)[1]
+    said = page.partition("It prints:")[2].partition("```text\n")[2].partition("```")[0].strip()
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    pattern = ".*".join(map(re.escape, said.split("...")))
+    assert re.fullmatch(pattern, done.stdout.strip(), re.S), (done.stdout, done.stderr)
