@@ -183,3 +183,33 @@ def test_a_plan_is_one_block_with_its_steps_in_every_front_end_and_slash_plans_d
             await person.sees("plan p1 · completed · 3 of 3 steps done", "├─ ✓ 2 org-capture")
 
     asyncio.run(main())
+
+
+def test_steps_edit_an_open_document_each_as_the_one_before_has_left_it(
+    skillkit_cli, skillkit_home, llm_server, monkeypatch
+):
+    pytest.importorskip("skillkit_engine_editor", reason="the engine is not part of the standard distribution")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-loopback")
+    said = {}
+    for name, old, new in (("winter", "summer", "winter"), ("snow", "winter", "snowy winter")):
+        place = skillkit_home.config_dir / "skills" / name
+        place.mkdir(parents=True)
+        head = {"name": name, "description": f"Makes it {name}.", "metadata": {"skillkit": {"engine": "editor"}}}
+        (place / "SKILL.md").write_text(f"---\n{json.dumps(head)}\n---\nEdit.\n")
+        edit = {"op": "replace_range", "original_text": old, "text": new}
+        said[f"Make it {name}"] = json.dumps({"message": f"It is {name}.", "operations": [edit]})
+    steps = [
+        {"skill_name": name, "sub_query": f"Make it {name}", "depends_on": after}
+        for name, after in (("winter", []), ("snow", [1]))
+    ]
+    choice = json.dumps({"skill": "winter", "confidence": 0.9, "reason": "two parts", "steps": steps})
+    llm_server.always(
+        lambda request: Reply(text=choice if "You decide which skill" in request.system else said[request.user_text])
+    )
+    (skillkit_home.cwd / "chapter.md").write_text("It was summer.\n")
+    wire = ("--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "--model", "loop")
+    permit = ("--permit", "Edit(/chapter.md)")
+    done = skillkit_cli("edit", "chapter.md", *wire, *permit, "Make it winter, and then snowy").ok()
+    assert "It is winter." in done.stdout and "It is snow." in done.stdout
+    assert (skillkit_home.cwd / "chapter.md").read_text() == "It was snowy winter.\n"
+    assert "taken back; 1 more" in skillkit_cli("edit", "chapter.md", "--undo").ok().stdout

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pkgutil import walk_packages
 from typing import Any
 
 import pytest
@@ -12,7 +15,16 @@ from skillkit_testkit import Call, Reply
 
 @pytest.fixture(scope="session")
 def skillkit_preload() -> Sequence[str]:
-    return ("skillkit_core.cli.main", "skillkit_engines", "skillkit_openai", "aiohttp", "pydantic")
+    """The SDK and the modules of the plugins: to import them is most of the time of a run."""
+    packages = {entry.module.partition(".")[0] for entry in entry_points(group="skillkit.plugins")} - {
+        "skillkit_testkit"
+    }
+    specs = [spec for name in sorted(packages) if (spec := find_spec(name))]
+    modules = [
+        found.name for spec in specs for found in walk_packages(spec.submodule_search_locations, f"{spec.name}.")
+    ]
+    used = (name for name in modules if not name.endswith("__main__") and ".templates" not in name)
+    return ("skillkit_core.cli.main", "openai", "aiohttp", "pydantic", *used)
 
 
 @pytest.fixture

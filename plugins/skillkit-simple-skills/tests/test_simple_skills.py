@@ -6,6 +6,8 @@ import base64
 import json
 import mailbox
 import re
+import subprocess
+import sys
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -36,11 +38,13 @@ def results(llm_server):
     return [message["content"] for message in llm_server.requests[-1].body["messages"] if message["role"] == "tool"]
 
 
+@pytest.mark.smoke
 def test_s2_8_the_ten_skills_are_definitions_of_the_engine_automation_without_a_problem(make_host):
     host = make_host()
     loaded = SkillFolderLoader(host).load(SkillSource("simple", "extra", path=SKILLS))
-    assert sorted(skill.name for skill in loaded.skills) == NAMES
-    for skill in loaded.skills:
+    simple = {skill.name: skill for skill in loaded.skills if skill.name in NAMES}
+    assert sorted(simple) == NAMES
+    for skill in simple.values():
         assert skill.engine == "automation" and skill.body and skill.description and skill.examples, skill.name
         assert [p for p in skill.problems if p.severity == "error"] == [], skill.name
         assert set(skill.optional_tools) <= set(skill.tools), skill.name
@@ -82,6 +86,7 @@ def test_s2_8_dictionary(ask, llm_server, skillkit_home, install_plugin, tmp_pat
     ]
 
 
+@pytest.mark.smoke
 def test_s2_8_help_says_what_is_there_and_what_others_need(ask, llm_server):
     ask(
         "help",
@@ -205,6 +210,17 @@ def test_s2_8_image_description(make_host):
     assert "requires_image_context" in without and requests == []
 
 
+@pytest.mark.smoke
 def test_a_skill_whose_package_or_setting_is_missing_cannot_be_used_and_says_what_it_needs(skillkit_cli):
     listed = {row["name"]: row for row in skillkit_cli("skills", "list", "--all", "--json").ok().json["skills"]}
     assert "missing-config:weather.provider" in json.dumps(listed["weather"])
+
+
+def test_the_example_of_the_page_prints_what_the_page_says(skillkit_home):
+    """The block of Python, and the text below it, in which ``...`` stands for anything."""
+    page = (Path(__file__).parent.parent / "README.md").read_text()
+    program = re.search(r"```python\n(.*?)```", page, re.S)[1]
+    said = page.partition("It prints:")[2].partition("```text\n")[2].partition("```")[0].strip()
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    pattern = ".*".join(map(re.escape, said.split("...")))
+    assert re.fullmatch(pattern, done.stdout.strip(), re.S), (done.stdout, done.stderr)

@@ -57,14 +57,17 @@ def close(agent: AgentRunner) -> EditorContext | None:
 
 
 def current(agent: AgentRunner, editor: EditorContext) -> EditorContext:
-    """Return the document as it is now, where it follows its file; else as its editor said."""
-    if not editor.file or agent.state("engine-editor").get(FOLLOWS) != editor.file:
-        return editor
-    return refreshed(agent, editor)
+    """Return the document as it is now, where it follows its file; else as its editor said.
+
+    A step of a plan has an agent of its own; the document is open for an agent above.
+    """
+    if editor.file and any(one.state("engine-editor").get(FOLLOWS) == editor.file for one in agent.ancestors()):
+        return refreshed(agent, editor)
+    return editor
 
 
 def refreshed(agent: AgentRunner, editor: EditorContext) -> EditorContext:
-    """Read a document from its file again, for this and the next requests; one that is gone stays as it was."""
+    """Read a document from its file again, for this and the next requests and steps; one that is gone stays as it was."""
     try:
         found = document_of(locate(agent.cwd, editor.file), editor.file, editor.type)
     except (ToolError, UsageError, OSError):
@@ -72,5 +75,7 @@ def refreshed(agent: AgentRunner, editor: EditorContext) -> EditorContext:
     if found.revision == editor.revision:
         return editor
     kept = replace(found, cursor=min(editor.cursor, len(found.content)))
-    agent.configure(options={**agent.config.options, "editor": kept})
+    for one in agent.ancestors():
+        if (known := editor_of(one)) is not None and known.file == editor.file:
+            one.configure(options={**one.config.options, "editor": kept})
     return kept

@@ -75,6 +75,8 @@ class EditorEngine:
         ("system_prompt", "tool_packs", "optional_tools", "subgraphs", "context_loader", "supports_hitl")
     )
 
+    own_tools = frozenset((APPLY,))  # the engine calls it, and no model
+
     def __init__(self, host: Host) -> None:
         self._host = host
 

@@ -74,8 +74,8 @@ async def run_below(engine: Engine, task: Task) -> TaskResult:
 
 
 def _allowed(engine: Engine, task: Task) -> frozenset[str]:
-    """Return the tools that the agent may have: those of the task, and those that a tool of it may grant."""
-    names = frozenset(engine.tools(task))
+    """Return the tools that the agent may have: those of the task, of the engine, and those that a tool of it may grant."""
+    names = frozenset(engine.tools(task)) | frozenset(getattr(engine, "own_tools", ()))
     if any(tool.name in names and tool.annotations.get("grants") for tool in task.agent.tools):
         names |= {name for pack in catalog_of(task.agent.host).packs.values() for name in pack.tools}
     return names

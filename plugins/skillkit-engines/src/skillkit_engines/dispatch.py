@@ -135,6 +135,7 @@ class Dispatcher:
         fresh = route is None
         if route is None:
             route = self.named(called_skill(event.prompt)[0], request) or await self.chosen(request)
+            route = await self.with_plan(route, request)
         rules = agent.state("engines")["rules"] = self._rules(event.parts)
         run = RoutedRun(self, request, route, entry, event.run_id or "", rules)
         if fresh:
@@ -200,6 +201,22 @@ class Dispatcher:
         route = await choose(agent.host, request, gated_now(agent, request, without), agent, skip=skip)
         cost = agent.session.cost - spent
         return replace(route, replaced=tuple(without), cost=cost if route.calls and cost else route.cost)
+
+    async def with_plan(self, route: Route, request: RouteRequest) -> Route:
+        """Return a route with the plan that its skill brings, where the request has none of its own."""
+        agent, skill = self.agent, self.skill(route)
+        if skill is None or route.plan:
+            return route
+        for impl in agent.host.impls("skill_plan"):
+            given = {"skill": skill, "request": request, "agent": agent}
+            try:
+                steps = await impl.function(*(given[name] for name in impl.argnames))
+            except Exception as error:  # noqa: BLE001 - code of a plugin
+                agent.host.note(impl.plugin_name, f"skill_plan failed: {in_words(error)}")
+                continue
+            if steps is not None:
+                return replace(route, plan=tuple(steps))
+        return route
 
     def skill(self, route: Route) -> Skill | None:
         """Return the skill of a route; ``None``: the agent itself answers, also where a skill is called ``chat``."""

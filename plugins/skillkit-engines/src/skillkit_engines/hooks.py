@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core import hookspec
@@ -69,6 +69,15 @@ async def select_skill(
 
     An implementation that fails, or takes longer than ``engines.timeout``, is reported, and counts as no answer. Without any
     answer the agent itself answers.
+    """
+
+
+@hookspec
+async def skill_plan(skill: Skill, request: RouteRequest, agent: AgentRunner) -> Sequence[Mapping[str, Any]] | None:
+    """Return the steps that a chosen skill brings for a request, as ``Route.plan``; ``None``: the skill does it alone.
+
+    Asked for a route that has no steps of its own; the first answer that is not ``None`` counts. An implementation that fails is
+    reported, and counts as no answer.
     """
 
 

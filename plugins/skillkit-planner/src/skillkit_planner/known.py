@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,17 +13,21 @@ from .validating import ALWAYS, FragmentNeeds, Known
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host, Skill
 
-__all__ = ["by_code", "known_now", "outputs_of"]
+__all__ = ["by_code", "known_now", "known_of", "outputs_of"]
 
 
 def known_now(agent: AgentRunner, request: RouteRequest) -> Known:
     """Return what a plan for a request may name. A plan of a model is held to the gates that hold for models."""
-    host = agent.host
-    gated, catalog = gated_now(agent, request), catalog_of(host)
-    usable = [skill.name for skill in gated.eligible]
-    outputs = {skill.name: (*ALWAYS, *outputs_of(host, skill)) for skill in gated.eligible if outputs_of(host, skill)}
+    gated = gated_now(agent, request)
+    return known_of(agent.host, gated.eligible, gated.dropped)
+
+
+def known_of(host: Host, skills: Sequence[Skill], dropped: Mapping[str, str]) -> Known:
+    """Return what a plan may name where ``skills`` can be used, and others cannot for the reasons in ``dropped``."""
+    catalog, usable = catalog_of(host), [skill.name for skill in skills]
+    outputs = {skill.name: (*ALWAYS, *outputs_of(host, skill)) for skill in skills if outputs_of(host, skill)}
     outputs |= {name: (*ALWAYS, *_left(one)) for name, one in catalog.fragments.items()}
-    ineligible = {name: why for name, why in gated.dropped.items() if name not in usable}
+    ineligible = {name: why for name, why in dropped.items() if name not in usable}
     return Known(
         skills=(*usable, *ineligible, CHAT),
         ineligible=ineligible,

@@ -18,6 +18,7 @@ from .events import PlanCreatedEvent, PlanFallbackEvent, PlanRejectedEvent
 from .known import by_code, known_now
 from .models import ExecutionPlan, PlanStep
 from .notes import FALLBACK, PLAN, REJECTED, PlanView, plans_of
+from .own import MOST
 from .settings import settings_of
 from .telling import told
 from .validating import Known, Reason, reasons
@@ -96,7 +97,7 @@ class _Maker:
         if any(note.data.get("input") == self._input for note in agent.session.notes(FALLBACK)):
             return None
         known = known_now(agent, self._request)
-        most = settings_of(agent.host).max_steps if self._route.why == "compound" else 20
+        most = settings_of(agent.host).max_steps if self._route.why == "compound" else MOST
         steps, by = numbered(self._route.plan), self._route.by
         for attempt in itertools.count(1):
             plan, wrong = propose(agent, steps, known, max_steps=most, reasoning=self._route.reason)

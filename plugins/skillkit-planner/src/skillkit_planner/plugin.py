@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core import hookimpl
@@ -11,7 +11,7 @@ from skillkit_core.descriptors import Command, ConfigSection
 if TYPE_CHECKING:
     from skillkit_engines import Route, RouteRequest, SkillCandidate, ToolPack
 
-    from skillkit_core import AgentRunner, DrivenRun, Host
+    from skillkit_core import AgentRunner, DrivenRun, Host, Skill, SkillProblem
     from skillkit_core.tools import Tool, ToolSet
 
 
@@ -114,6 +114,32 @@ async def select_skill(
     from .choosing import select
 
     return await select(request, candidates, agent)
+
+
+@hookimpl(optionalhook=True)
+async def skill_plan(skill: Skill, request: RouteRequest, agent: AgentRunner) -> Sequence[Mapping[str, Any]] | None:
+    """Return the steps of the plan that a skill brings, where all of it can be carried out here."""
+    if not _brings_plan(skill):
+        return None
+    from .own import steps_here
+
+    return await steps_here(skill, request, agent)
+
+
+@hookimpl(optionalhook=True)
+def check_skill(skill: Skill, host: Host) -> Sequence[SkillProblem] | None:
+    """Say what is wrong with the plan that a skill brings."""
+    if not _brings_plan(skill):
+        return None
+    from .own import problems
+
+    return problems(skill, host)
+
+
+def _brings_plan(skill: Skill) -> bool:
+    """Return whether a skill says how it is done in steps."""
+    block = skill.metadata.get("skillkit")
+    return isinstance(block, Mapping) and "plan" in block
 
 
 @hookimpl(optionalhook=True)

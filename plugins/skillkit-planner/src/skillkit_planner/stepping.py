@@ -65,6 +65,8 @@ class StepRunner:
         if step.collaboration is not None:
             return False
         engine, task = self._target(step, {})
+        if getattr(engine, "own_tools", ()):
+            return False  # what an engine calls itself, and no model is offered, changes something
         offered = {tool.name: tool for tool in self._agent.tools}
         tools = [offered[name] for name in engine.tools(task) if name in offered]
         return all(tool.annotations.get("mutates") == "none" or tool.replay == "safe" for tool in tools)

@@ -1,4 +1,4 @@
-"""Ten skills that are done by calling tools, and the tool with which ``help`` looks around."""
+"""Twenty skills without code, and the tool with which ``help`` looks around."""
 
 from __future__ import annotations
 

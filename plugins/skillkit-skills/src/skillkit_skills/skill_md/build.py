@@ -34,7 +34,7 @@ _CODE_KINDS = ("bundled", "plugin")
 _CLOSE = 0.85  # likeness from which a key is taken for a misspelt one
 
 
-_SPECIAL = frozenset(("schema", "requires", "install", "actions", "hooks", "evals", "mode", "collaboration"))
+_SPECIAL = frozenset(("schema", "requires", "install", "actions", "hooks", "evals", "mode", "collaboration", "plan"))
 _TOP = {
     **{k: k for k in ("when_to_use", "version", "tags", "keywords", "examples", "model", "effort", "context", "agent")},
     **{k: k for k in ("paths", "arguments", "hooks", "actions", "user_invocable", "disable_model_invocation")},
