@@ -55,6 +55,7 @@ def test_what_a_clone_brings_is_shown_and_counts_after_a_yes_in_this_very_conver
     assert ASKED not in begin.seen, "it is as it was seen"
 
 
+@pytest.mark.sample(1, each="command")
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("no", ["n\n", "\n", "try another way, yes\n"])
 def test_whatever_is_no_yes_lets_nothing_count_and_is_asked_again(begin, repository, command, no):

@@ -6,6 +6,7 @@ import pytest
 from plain_requests import NOT_OFFLINE, REQUESTS
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("plain", REQUESTS, ids=lambda p: p.text[:40])
 def test_a_plain_request_is_answered_offline_by_the_right_action(workspace, skillkit_cli, plain):
     result = skillkit_cli("run", "--json", plain.text).ok().json
@@ -58,6 +59,7 @@ def test_a_session_goes_on_where_it_was(workspace, skillkit_cli):
     assert "15% of 80" in shown.stdout and "2+2" in shown.stdout
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("argv", "code", "words"),
     [

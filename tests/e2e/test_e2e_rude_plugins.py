@@ -24,6 +24,7 @@ def rude(skillkit_cli, install_plugin, monkeypatch):
     return run
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("how", "command"),
     [
@@ -106,6 +107,7 @@ def test_a_run_whose_plugin_loops_ends_by_one_signal_also_where_nobody_reads_wha
         process.kill()
 
 
+@pytest.mark.sample(1, each="command")
 @pytest.mark.parametrize(
     ("command", "hook"),
     [("chat", "session_start"), ("chat", "turn_start"), ("tui", "turn_start"), ("tui", "agent_end")],
