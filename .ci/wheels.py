@@ -27,6 +27,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, Any
 
+from changes import changed_paths
+
 ROOT = Path(__file__).resolve().parent.parent
 NO_TESTS = 5  # pytest's exit status when nothing was selected
 
@@ -82,26 +84,6 @@ def members() -> list[Member]:
             name = data["project"]["name"]
             found.append(Member(name, folder, folder / "tests", needs or ["pytest", "hypothesis"], plugins))
     return found
-
-
-def git(*args: str) -> str | None:
-    """Return what git prints, or None where it fails."""
-    done = subprocess.run(["git", *args], cwd=ROOT, capture_output=True, text=True)
-    return done.stdout.strip() if done.returncode == 0 else None
-
-
-def changed_paths(base: str | None) -> list[str] | None:
-    """Return the paths that differ from ``base`` in the working tree, or None where no base is found."""
-    if base is None:
-        head = git("rev-parse", "HEAD")
-        left = [git("merge-base", "HEAD", main) for main in ("origin/main", "main")]
-        base = next((r for r in left if r and r != head), None) or git("rev-parse", "--verify", "--quiet", "HEAD^")
-    if base is None:
-        return None
-    differ, new = git("diff", "--name-only", base), git("ls-files", "--others", "--exclude-standard")
-    if differ is None:
-        sys.exit(f"wheels.py: --base {base}: git knows no such revision")
-    return [*differ.splitlines(), *(new or "").splitlines()]
 
 
 class Trial:

@@ -92,6 +92,7 @@ def last(agent):
     return [m.text for m in agent.messages if isinstance(m, ToolResultMessage)][-1]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("policy", [None, "open"])
 def test_commands_lose_the_network_and_get_it_back_and_a_kept_session_remembers(
     policy, skillkit_cli, llm_server, skillkit_home, tmp_path

@@ -32,6 +32,7 @@ def test_the_limits_of_the_configuration_hold_and_the_flag_is_above_them(echoes,
     assert skillkit_cli(*request, "--max-turns", "5", env=one).ok().stdout == "good morning\n"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("option", "value", "problem"),
     [
@@ -379,6 +380,7 @@ def test_nothing_runs_without_a_required_plugin(echoes, skillkit_cli, skillkit_h
     assert "half installed" in refused.stderr and "config.yaml:2" in refused.stderr
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("options", "why"),
     [
@@ -447,6 +449,7 @@ def test_json_says_what_each_request_the_run_and_the_session_used_with_cached_to
     assert told["session_usage"]["cache_read"] == 800 and told["session_cost"] is told["cost"] is None
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("first", "warned"),
     [

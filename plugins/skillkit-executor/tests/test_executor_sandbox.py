@@ -209,6 +209,7 @@ def test_a_policy_that_nobody_defined_is_named_with_its_line(skillkit_cli, skill
     assert "config.yaml:4: executor.sandbox" in skillkit_cli("--plugins", "bash,executor", "executor", "status").stderr
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("config", "plugins", "message"),
     [

@@ -270,6 +270,7 @@ def test_a_conversation_says_where_it_plans_and_which_plan_it_carries_out(skillk
         assert chat.wait() == 0
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("word", ["show", "exec"])
 @pytest.mark.parametrize("more", [(), ("0198abcd",), ("--json",)])
 def test_a_word_that_is_an_option_without_its_dashes_is_no_request(skillkit_cli, word, more):

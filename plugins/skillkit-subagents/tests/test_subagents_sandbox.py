@@ -147,6 +147,7 @@ def test_the_sandbox_of_an_agent_file_is_shown(skillkit_cli, skillkit_home):
     assert "sandbox must be the name of a sandbox policy" in skillkit_cli("agents").ok().stderr
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("changes", "plugins", "words"),
     [

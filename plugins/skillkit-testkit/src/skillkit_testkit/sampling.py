@@ -14,18 +14,18 @@ __all__ = ["mark_beyond_the_sample"]
 def mark_beyond_the_sample(items: Sequence[pytest.Item]) -> None:
     """Mark ``slow`` what is no part of the sample of a test that is marked ``sample(number, each=None)``.
 
-    ``number`` cases of the test stay, of each value of the parameter ``each`` if it is named. A hash of the names chooses them:
-    the same in every run and every process, and not the first that somebody wrote.
+    ``number`` cases of the test stay, of each value of the parameter ``each`` if it is named; of a class that is marked, so many
+    of all its tests. A hash of the names chooses them: the same in every run and process, and not the first that somebody wrote.
     """
-    groups: dict[tuple[str, str], list[pytest.Function]] = defaultdict(list)
+    groups: dict[tuple[str, str, int], list[pytest.Function]] = defaultdict(list)
     for item in items:
-        mark = item.get_closest_marker("sample")
-        if mark is not None and isinstance(item, pytest.Function):
-            each = mark.kwargs.get("each")
+        found = next(item.iter_markers_with_node("sample"), None)
+        if found is not None and isinstance(item, pytest.Function) and not item.get_closest_marker("slow"):
+            node, mark = found
+            each, of = mark.kwargs.get("each"), item.nodeid.partition("[")[0] if node is item else node.nodeid
             value = "" if each is None else repr(item.callspec.params[each])
-            groups[item.nodeid.partition("[")[0], value].append(item)
-    for cases in groups.values():
-        (number,) = next(cases[0].iter_markers("sample")).args
+            groups[of, value, mark.args[0]].append(item)
+    for (_, _, number), cases in groups.items():
         for item in sorted(cases, key=_hash)[number:]:
             item.add_marker("slow")
 
