@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["changed_paths"]
+__all__ = ["changed_paths", "git"]
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -5,8 +5,9 @@
 Alone with the core and its declared dependencies, each wheel must bring plugins that ``python -m skillkit_core plugins doctor``
 finds healthy. With what its tests need besides, it must pass those marked ``smoke``; collecting them imports every test module.
 All tests run for members that changed since REV (default: where this branch left ``origin/main`` or ``main``, else the commit
-before), with ``--all`` for every member, and for members that are named.
-The core's own tests run in an environment without any plugin.
+before), with ``--all`` for every member, and for members that are named. Of those that did not change the core, the standard
+distribution and a dozen more are tried, first those that depend on what changed, others with each commit; declared.py reads the
+imports of all. The core's own tests run in an environment without any plugin.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -26,11 +28,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, Any
+from zlib import crc32
 
-from changes import changed_paths
+from changes import changed_paths, git
 
 ROOT = Path(__file__).resolve().parent.parent
 NO_TESTS = 5  # pytest's exit status when nothing was selected
+ALWAYS = {"skillkit-core", "skillkit-default"}
+MORE = 12  # members that are tried although nothing of them changed
 
 
 def project(folder: Path) -> dict[str, Any]:
@@ -84,6 +89,26 @@ def members() -> list[Member]:
             name = data["project"]["name"]
             found.append(Member(name, folder, folder / "tests", needs or ["pytest", "hypothesis"], plugins))
     return found
+
+
+def requires(member: Member) -> set[str]:
+    """Return the names that a member's dependencies begin with."""
+    return {re.split(r"[^\w-]", line)[0] for line in project(member.folder)["project"].get("dependencies", ())}
+
+
+def worth_trying(found: list[Member], paths: list[str]) -> list[Member]:
+    """Return the members that a change touches, those that are always tried, and some more."""
+    touched = {m.name for m in found if m.changed(paths)}
+    reached = touched - ALWAYS
+    while more := {m.name for m in found if m.name not in reached and requires(m) & reached}:
+        reached |= more
+    head = git("rev-parse", "HEAD") or ""
+    rest = sorted(
+        (m for m in found if m.name not in touched | ALWAYS),
+        key=lambda m: (m.name not in reached, crc32(f"{head} {m.name}".encode())),
+    )
+    chosen = touched | ALWAYS | {m.name for m in rest[:MORE]}
+    return [m for m in found if m.name in chosen]
 
 
 class Trial:
@@ -179,6 +204,8 @@ def main() -> int:
         parser.error(f"no such member: {', '.join(unknown)}; there are {', '.join(m.name for m in found)}")
     wanted = [m for m in found if not asked.names or m.name in asked.names]
     paths = None if asked.all or asked.names else changed_paths(asked.base)
+    if paths is not None:
+        wanted = worth_trying(found, paths)
     with tempfile.TemporaryDirectory(prefix="skillkit-wheels-") as name:
         work = Path(name)
         work.chmod(0o755)  # tests of the sandbox run as an ordinary user, too
@@ -194,7 +221,10 @@ def main() -> int:
         with ThreadPoolExecutor(places.qsize()) as pool:
             statuses = list(pool.map(lambda m: tell(m, work, places, paths is None or m.changed(paths)), wanted))
     failed = [member.name for member, status in zip(wanted, statuses, strict=True) if status]
-    print(f"failed: {', '.join(failed)}" if failed else "every wheel works alone")
+    every = (
+        "every wheel works alone" if len(wanted) == len(found) else f"{len(wanted)} of {len(found)} wheels work alone"
+    )
+    print(f"failed: {', '.join(failed)}" if failed else every)
     return int(bool(failed))
 
 
