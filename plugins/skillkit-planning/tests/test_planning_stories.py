@@ -160,6 +160,7 @@ def test_the_kernel_keeps_a_plan_through_rpc(skillkit_cli, llm_server, argv, env
     check_kernel(llm_server, skillkit_cli.home.cwd)
 
 
+@pytest.mark.slow  # by day the executor's tests and the attacks of the sandbox run as this user
 def test_the_kernel_keeps_a_plan_of_an_ordinary_user(kernel):
     pass_as_an_ordinary_user(__file__, "test_the_kernel_keeps_a_plan_through_rpc")
 

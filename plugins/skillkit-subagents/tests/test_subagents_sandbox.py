@@ -100,6 +100,7 @@ async def test_an_agent_runs_in_what_its_policy_and_that_of_its_parent_allow(
     assert {name for name, _ in own.used} == {"main", "agent", "reader"}  # a tool of this process that changes nothing
 
 
+@pytest.mark.slow  # by day the executor's tests and the attacks of the sandbox run as this user
 def test_an_agent_of_an_ordinary_user_runs_in_what_both_policies_allow():
     pass_as_an_ordinary_user(__file__, "test_an_agent_runs_in_what_its_policy_and_that_of_its_parent_allow")
 
