@@ -190,6 +190,7 @@ def test_continue_without_a_session_says_so(echoes, skillkit_cli):
     assert "no session" in result.stderr
 
 
+@pytest.mark.sample(1)
 @pytest.mark.spec("9.51")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_action_and_its_process_and_is_exit_code_130(echoes, skillkit_cli, number):
@@ -338,6 +339,7 @@ def turn_start(event):
 """
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("body", ["forever()", "threading.Thread(target=forever).start()"], ids=["hook", "thread"])
 def test_one_signal_of_a_supervisor_ends_a_run_whose_plugin_loops(echoes, skillkit_cli, tmp_path, body, number):
