@@ -119,6 +119,7 @@ def test_a_plan_is_made_edited_and_carried_out_at_a_terminal(skillkit_cli, llm_s
     check(llm_server, skillkit_cli.home.cwd, steps="1. paint it blue\n2. say so")
 
 
+@pytest.mark.slow  # by day the kernel keeps it through rpc, and a plan is carried out at a terminal without it
 def test_the_kernel_keeps_a_plan_at_a_terminal(skillkit_cli, llm_server, argv, env, tmp_path, kernel):
     at_a_terminal(skillkit_cli, llm_server, argv, env, tmp_path, early(skillkit_cli.home.cwd), asks=False)
     check_kernel(llm_server, skillkit_cli.home.cwd)
