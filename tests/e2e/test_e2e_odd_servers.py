@@ -81,6 +81,7 @@ def test_a_socks_proxy_is_refused_by_the_name_of_its_variable(skillkit_cli, wire
     assert "s3cret" not in done.stderr
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_server_that_the_proxy_is_not_for_is_asked(skillkit_cli, llm_server, wire):
     llm_server.script(Reply(text="Hello."))

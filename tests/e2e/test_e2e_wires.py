@@ -198,6 +198,7 @@ def test_a_model_that_writes_broken_arguments_is_told_so(llm_server, wire, raw):
     assert "not a JSON object" in told.text and raw in told.text
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_work_of_an_answer_grows_straight_with_its_tool_calls(llm_server, wire):
     """Counted in calls of functions, from the first byte of the answer to the last result in the session."""
@@ -250,6 +251,7 @@ def test_the_work_of_an_answer_grows_straight_with_its_tool_calls(llm_server, wi
     assert (many - more) / (more - few) < 6, "four times the calls; 16 if each looked at each other one"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_models_of_an_endpoint_are_listed_on_demand(skillkit_cli, llm_server, wire):
     llm_server.models = ("gpt-5-mini", "house-7b")
