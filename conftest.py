@@ -38,6 +38,11 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_I
 ssl.create_default_context = functools.cache(ssl.create_default_context)
 
 
+# .ci/run lets no package take more CPU than it may.
+if "SKILLKIT_TEST_LIMITS" in os.environ:
+    sys.path.append(str(Path(__file__).parent / ".ci"))
+    pytest_plugins = ["cost"]
+
 # What authors' tools copy, with tests of its own: a test makes each, and runs those.
 collect_ignore_glob = ["plugins/*/src/*/templates/*"]
 
@@ -88,9 +93,15 @@ def pytest_runtest_teardown(item, nextitem):
 RARE = ("skillkit_testkit",)
 
 
+# The tests of a run from which on it pays to import what their processes would: six seconds, once.
+MANY = 8
+
+
 @pytest.fixture(scope="session")
-def skillkit_preload():
+def skillkit_preload(request):
     """What the processes of ``skillkit_cli`` need not import again, which is most of their time: the modules of the plugins."""
+    if len(request.session.items) < MANY:
+        return ()
     packages = {"skillkit_core", *(e.module.partition(".")[0] for e in entry_points(group="skillkit.plugins"))}
     specs = [spec for name in sorted(packages) if (spec := find_spec(name))]
     modules = [m.name for s in specs for m in walk_packages(s.submodule_search_locations, f"{s.name}.")]

@@ -1,22 +1,31 @@
 """A plugin of pytest that tells what tests cost: CPU seconds of each folder, and the dearest tests.
 
     PYTHONPATH=.ci uv run pytest -p cost FOLDER ... [--dearest N]
+    SKILLKIT_TEST_LIMITS=1.5 uv run pytest -n auto    # as .ci/run does: fails where a package takes half more than it may
 
 Seconds of CPU, not of the clock: they hold on a busy machine. Processes count that a test started and ended, and those that
 live on below this one, such as the one from which ``skillkit_cli`` forks; what left (a daemon, tmux) does not count. What is made
-once for many tests counts for the first of them. For one process on Linux: without ``-n``.
+once for many tests counts for the first of them. On Linux; with ``-n`` the figures of all processes are added.
 """
 
 from __future__ import annotations
 
 import os
 import resource
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 TICKS = os.sysconf("SC_CLK_TCK")
+
+# Seconds of CPU that the tests of a package may take. What is dearer than that, and how dear it is, stands by its name.
+LIMIT = 20
+DEARER = {
+    "plugins/skillkit-chat": 70, "plugins/skillkit-executor": 50, "plugins/skillkit-mcp": 30, "plugins/skillkit-openai": 30,
+    "tests/core": 80, "tests/docs": 45, "tests/e2e": 170,
+}  # fmt: skip
 
 
 def _read(path: Path) -> str:
@@ -53,13 +62,27 @@ def _seconds(row: tuple[str, float]) -> float:
     return -row[1]
 
 
+def over(tests: Mapping[str, float], times: float) -> list[str]:
+    """Return a line for each package whose tests take more than so many times what they may."""
+    packages: dict[str, float] = {}
+    for name, seconds in tests.items():
+        package = "/".join(Path(name.partition("::")[0]).parts[:2])
+        packages[package] = packages.get(package, 0.0) + seconds
+    return [
+        f"{package}: its tests took {seconds:.0f} s of CPU, and may take {limit}: see CONTRIBUTING, Add a test"
+        for package, seconds in sorted(packages.items())
+        if seconds > times * (limit := DEARER.get(package, LIMIT))
+    ]
+
+
 class Cost:
     """What each test cost, by its name."""
 
-    def __init__(self, dearest: int) -> None:
+    def __init__(self, dearest: int, times: float) -> None:
         self.tests: dict[str, float] = {}
         self.before = self.last = 0.0
         self.dearest = dearest
+        self.times = times
 
     def pytest_collection_finish(self) -> None:
         """Tests begin."""
@@ -73,6 +96,21 @@ class Cost:
         self.tests[item.nodeid], self.last = now - self.last, now
         return answer
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Hand over what was counted; fail where a package is over its limit."""
+        if (output := getattr(session.config, "workeroutput", None)) is not None:
+            output["cost"] = [self.before, self.tests]
+        elif self.times and over(self.tests, self.times):
+            session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take what a process counted."""
+        before, tests = getattr(node, "workeroutput", {}).get("cost", (0.0, {}))
+        self.before += before
+        self.tests.update(tests)
+
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print both tables."""
         folders: dict[str, float] = {}
@@ -84,6 +122,8 @@ class Cost:
         rows = [("collecting", self.before), *sorted(folders.items(), key=_seconds), ("", 0.0), *dearest]
         for name, seconds in rows:
             terminalreporter.write_line(f"{seconds:8.1f}  {name}" if name else "")
+        for line in over(self.tests, self.times) if self.times else ():
+            terminalreporter.write_line(line, red=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -92,5 +132,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Count in the process that runs the tests."""
-    config.pluginmanager.register(Cost(config.getoption("--dearest")), "cost of tests")
+    """Count in the process that runs the tests; the variable is how many times its limit a package may take."""
+    times = float(os.environ.get("SKILLKIT_TEST_LIMITS", 0))
+    config.pluginmanager.register(Cost(config.getoption("--dearest"), times), "cost of tests")

@@ -5,8 +5,9 @@
 Alone with the core and its declared dependencies, each wheel must bring plugins that ``python -m skillkit_core plugins doctor``
 finds healthy. With what its tests need besides, it must pass those marked ``smoke``; collecting them imports every test module.
 All tests run for members that changed since REV (default: where this branch left ``origin/main`` or ``main``, else the commit
-before), with ``--all`` for every member, and for members that are named.
-The core's own tests run in an environment without any plugin.
+before), with ``--all`` for every member, and for members that are named. Of those that did not change the core, the standard
+distribution and a dozen more are tried, first those that depend on what changed, others with each commit; declared.py reads the
+imports of all. The core's own tests run in an environment without any plugin.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -26,9 +28,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, Any
+from zlib import crc32
+
+from changes import changed_paths, git
 
 ROOT = Path(__file__).resolve().parent.parent
 NO_TESTS = 5  # pytest's exit status when nothing was selected
+ALWAYS = {"skillkit-core", "skillkit-default"}
+MORE = 12  # members that are tried although nothing of them changed
 
 
 def project(folder: Path) -> dict[str, Any]:
@@ -84,24 +91,24 @@ def members() -> list[Member]:
     return found
 
 
-def git(*args: str) -> str | None:
-    """Return what git prints, or None where it fails."""
-    done = subprocess.run(["git", *args], cwd=ROOT, capture_output=True, text=True)
-    return done.stdout.strip() if done.returncode == 0 else None
+def requires(member: Member) -> set[str]:
+    """Return the names that a member's dependencies begin with."""
+    return {re.split(r"[^\w-]", line)[0] for line in project(member.folder)["project"].get("dependencies", ())}
 
 
-def changed_paths(base: str | None) -> list[str] | None:
-    """Return the paths that differ from ``base`` in the working tree, or None where no base is found."""
-    if base is None:
-        head = git("rev-parse", "HEAD")
-        left = [git("merge-base", "HEAD", main) for main in ("origin/main", "main")]
-        base = next((r for r in left if r and r != head), None) or git("rev-parse", "--verify", "--quiet", "HEAD^")
-    if base is None:
-        return None
-    differ, new = git("diff", "--name-only", base), git("ls-files", "--others", "--exclude-standard")
-    if differ is None:
-        sys.exit(f"wheels.py: --base {base}: git knows no such revision")
-    return [*differ.splitlines(), *(new or "").splitlines()]
+def worth_trying(found: list[Member], paths: list[str]) -> list[Member]:
+    """Return the members that a change touches, those that are always tried, and some more."""
+    touched = {m.name for m in found if m.changed(paths)}
+    reached = touched - ALWAYS
+    while more := {m.name for m in found if m.name not in reached and requires(m) & reached}:
+        reached |= more
+    head = git("rev-parse", "HEAD") or ""
+    rest = sorted(
+        (m for m in found if m.name not in touched | ALWAYS),
+        key=lambda m: (m.name not in reached, crc32(f"{head} {m.name}".encode())),
+    )
+    chosen = touched | ALWAYS | {m.name for m in rest[:MORE]}
+    return [m for m in found if m.name in chosen]
 
 
 class Trial:
@@ -197,6 +204,8 @@ def main() -> int:
         parser.error(f"no such member: {', '.join(unknown)}; there are {', '.join(m.name for m in found)}")
     wanted = [m for m in found if not asked.names or m.name in asked.names]
     paths = None if asked.all or asked.names else changed_paths(asked.base)
+    if paths is not None:
+        wanted = worth_trying(found, paths)
     with tempfile.TemporaryDirectory(prefix="skillkit-wheels-") as name:
         work = Path(name)
         work.chmod(0o755)  # tests of the sandbox run as an ordinary user, too
@@ -212,7 +221,10 @@ def main() -> int:
         with ThreadPoolExecutor(places.qsize()) as pool:
             statuses = list(pool.map(lambda m: tell(m, work, places, paths is None or m.changed(paths)), wanted))
     failed = [member.name for member, status in zip(wanted, statuses, strict=True) if status]
-    print(f"failed: {', '.join(failed)}" if failed else "every wheel works alone")
+    every = (
+        "every wheel works alone" if len(wanted) == len(found) else f"{len(wanted)} of {len(found)} wheels work alone"
+    )
+    print(f"failed: {', '.join(failed)}" if failed else every)
     return int(bool(failed))
 
 

@@ -4,9 +4,13 @@ The blocks of a page share a directory and an empty home; its Python blocks shar
 the line before a block leaves it out, ``<!-- file: path -->`` writes it to a file, ``<!-- output -->`` compares it with what
 the block before printed (``...`` stands for anything in a line, alone for any lines). ``<!-- uses: page -->`` writes the files
 of another page first.
+
+The README, the tutorials, and pages that a change touches, or whose package it touches, are always run. Of the others a plain
+run takes a sample, ``-m "slow or not slow"`` all: that commands do what the pages say is proved by the tests of their packages.
 """
 
 import contextlib
+import importlib.util
 import io
 import json
 import os
@@ -34,6 +38,26 @@ RUN_ELSEWHERE = 2  # the README's first blocks bring up an environment of their 
 def runnable(page: Path) -> list[Block]:
     found = [block for block in blocks(page) if block.no_run is None]
     return found[RUN_ELSEWHERE:] if page == ROOT / "README.md" else found
+
+
+def touched() -> tuple[list[Path], list[Path]]:
+    """The pages with blocks to run: those that are always run, and the others."""
+    spec = importlib.util.spec_from_file_location("changes", ROOT / ".ci" / "changes.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    paths = module.changed_paths(None)
+    always: list[Path] = []
+    others: list[Path] = []
+    for page in filter(runnable, pages()):
+        name = str(page.relative_to(ROOT))
+        package = f"{page.parent.relative_to(ROOT)}/" if name.startswith(("plugins/", "skills/")) else name
+        kept = name == "README.md" or name.startswith("docs/tutorial/") or paths is None
+        (always if kept or any(p.startswith(package) and "/tests/" not in p for p in paths) else others).append(page)
+    return always, others
+
+
+ALWAYS, OTHERS = touched()
 
 
 def left_out() -> list[Block]:
@@ -164,8 +188,18 @@ def run(skillkit_home, skillkit_cli, monkeypatch):
             del sys.modules[name]
 
 
-@pytest.mark.parametrize("page", [pytest.param(p, id=str(p.relative_to(ROOT))) for p in pages() if runnable(p)])
+@pytest.mark.parametrize("page", [pytest.param(p, id=str(p.relative_to(ROOT))) for p in ALWAYS])
 def test_the_examples_of_the_page_run(page, run):
+    examples(page, run)
+
+
+@pytest.mark.sample(30)
+@pytest.mark.parametrize("page", [pytest.param(p, id=str(p.relative_to(ROOT))) for p in OTHERS])
+def test_the_examples_of_a_page_that_is_as_it_was_run(page, run):
+    examples(page, run)
+
+
+def examples(page, run):
     for name, text in used(page).items():
         path = Path.cwd() / name
         path.parent.mkdir(parents=True, exist_ok=True)

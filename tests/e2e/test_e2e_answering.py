@@ -287,6 +287,7 @@ def test_an_edit_that_is_known_to_fail_is_not_asked_about(editing):
     asyncio.run(story())
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("call", [
     Call("read", {"path": "/etc/hostname"}), Call("read", {"path": "../up"}), Call("ls", {"path": "/"}),
     Call("grep", {"pattern": "root", "path": "/etc"}), Call("glob", {"pattern": "*", "path": ".."}),

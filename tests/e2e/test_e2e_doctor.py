@@ -11,6 +11,7 @@ ASKED = [
 ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("env", "provider"), ASKED)
 def test_the_provider_of_a_bare_run_is_named(skillkit_cli, env, provider):
     assert f"a bare run asks '{provider}'" in skillkit_cli("doctor", env=env).stdout

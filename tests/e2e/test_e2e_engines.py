@@ -215,6 +215,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("step", "effects"),
     [

@@ -55,6 +55,7 @@ def test_what_a_clone_brings_is_shown_and_counts_after_a_yes_in_this_very_conver
     assert ASKED not in begin.seen, "it is as it was seen"
 
 
+@pytest.mark.sample(1, each="command")
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("no", ["n\n", "\n", "try another way, yes\n"])
 def test_whatever_is_no_yes_lets_nothing_count_and_is_asked_again(begin, repository, command, no):
@@ -74,6 +75,7 @@ def test_what_was_typed_before_the_question_answers_nothing(begin, repository):
     assert "Use tabs." not in begin("run", "\n", before="y\ny\n").raw.decode()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_only_the_file_that_changed_is_asked_about_and_the_rest_counts(begin, repository, skillkit_cli, command):
     skillkit_cli("config", "trust", "--yes").ok()
@@ -139,6 +141,7 @@ def elsewhere(begin, skillkit_home):
     return other
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_going_on_with_a_session_of_another_folder_is_asked_about(begin, elsewhere, command, skillkit_cli, llm_server):
     asked = ("--provider", "openai", "--api", "openai-chat", "--base-url", llm_server.openai_url, "-m", "any")

@@ -92,6 +92,7 @@ def last(agent):
     return [m.text for m in agent.messages if isinstance(m, ToolResultMessage)][-1]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("policy", [None, "open"])
 def test_commands_lose_the_network_and_get_it_back_and_a_kept_session_remembers(
     policy, skillkit_cli, llm_server, skillkit_home, tmp_path
@@ -151,6 +152,7 @@ def test_commands_lose_the_network_and_get_it_back_and_a_kept_session_remembers(
     llm_server.check()
 
 
+@pytest.mark.slow  # by day the executor's tests and the attacks of the sandbox run as this user
 def test_the_network_of_an_ordinary_users_commands_is_switched():
     pass_as_an_ordinary_user(
         __file__, "test_commands_lose_the_network_and_get_it_back_and_a_kept_session_remembers[open]"

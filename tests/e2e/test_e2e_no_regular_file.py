@@ -28,6 +28,7 @@ def endless(path: Path) -> None:
     path.symlink_to("/dev/zero")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("put", [os.mkfifo, endless])
 def test_what_is_no_regular_file_among_the_sessions_holds_no_command_up(
     skillkit_cli: Any, put: Callable[[Path], None]
@@ -50,6 +51,7 @@ def test_what_is_no_regular_file_among_the_sessions_holds_no_command_up(
         assert "Traceback" not in result.stderr
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("put", [os.mkfifo, endless])
 def test_a_list_of_trusted_folders_that_is_no_regular_file_is_named(
     skillkit_cli: Any, put: Callable[[Path], None]
@@ -61,6 +63,7 @@ def test_a_list_of_trusted_folders_that_is_no_regular_file_is_named(
         assert result.exit_code and f"{trusted}: cannot be read: it is no regular file" in result.stderr + result.stdout
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("put", [os.mkfifo, endless])
 def test_what_is_no_regular_file_in_the_cache_or_beside_a_skill_holds_no_command_up(
     skillkit_cli: Any, put: Callable[[Path], None]

@@ -43,6 +43,7 @@ def listener():
         thread.join()
 
 
+@pytest.mark.sample(1, each="wire")
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("streaming", [[], ["--no-stream"]], ids=["stream", "whole"])
 def test_a_call_without_a_name_is_answered_with_an_error_and_goes_back(skillkit_cli, llm_server, wire, streaming):
@@ -57,6 +58,7 @@ def test_a_call_without_a_name_is_answered_with_an_error_and_goes_back(skillkit_
     assert "There is no tool ''" in result.text
 
 
+@pytest.mark.sample(1, each="wire")
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize(
     ("variable", "proxy"),
@@ -79,6 +81,7 @@ def test_a_socks_proxy_is_refused_by_the_name_of_its_variable(skillkit_cli, wire
     assert "s3cret" not in done.stderr
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_server_that_the_proxy_is_not_for_is_asked(skillkit_cli, llm_server, wire):
     llm_server.script(Reply(text="Hello."))
@@ -86,6 +89,7 @@ def test_a_server_that_the_proxy_is_not_for_is_asked(skillkit_cli, llm_server, w
     assert skillkit_cli("run", *flags(wire, llm_server.url), "hello", env=env).ok().stdout == "Hello.\n"
 
 
+@pytest.mark.sample(1, each="wire")
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize(
     ("url", "said"),

@@ -44,6 +44,7 @@ async def until_line(on, text):
     await on.until(lambda: on.line == text, f"{text!r} in the line, which is {on.line[:80]!r}")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("newline", ["\n", "\r", "\r\n"])
 def test_a_long_paste_is_a_few_words_and_is_sent_and_remembered_whole(front, newline):
     async def story():

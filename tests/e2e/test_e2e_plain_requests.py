@@ -6,6 +6,7 @@ import pytest
 from plain_requests import NOT_OFFLINE, REQUESTS
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("plain", REQUESTS, ids=lambda p: p.text[:40])
 def test_a_plain_request_is_answered_offline_by_the_right_action(workspace, skillkit_cli, plain):
     result = skillkit_cli("run", "--json", plain.text).ok().json
@@ -16,6 +17,7 @@ def test_a_plain_request_is_answered_offline_by_the_right_action(workspace, skil
     assert result["session_path"] and Path(result["session_path"]).exists()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("text", NOT_OFFLINE)
 def test_a_request_that_no_skill_fits_runs_nothing_and_lists_candidates(workspace, skillkit_cli, text):
     result = skillkit_cli("run", "--json", text)
@@ -58,6 +60,7 @@ def test_a_session_goes_on_where_it_was(workspace, skillkit_cli):
     assert "15% of 80" in shown.stdout and "2+2" in shown.stdout
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("argv", "code", "words"),
     [
@@ -101,6 +104,7 @@ def test_bad_input_gets_one_clear_line_and_the_right_exit_code(workspace, skillk
         assert word in result.stderr
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("content", [b"", b"\x00\x01\x02\xff" * 100, b"a,b\n1\n2,3,4\n"])
 def test_a_csv_that_is_empty_binary_or_ragged_is_no_crash(workspace, skillkit_cli, content):
     (workspace / "odd.csv").write_bytes(content)

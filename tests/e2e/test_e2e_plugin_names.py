@@ -5,6 +5,7 @@ import json
 import pytest
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("config", "said"),
     [

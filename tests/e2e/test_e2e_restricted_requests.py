@@ -17,6 +17,7 @@ def files(skillkit_home):
     return folder
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("text", "shown", "hidden"),
     [
@@ -39,6 +40,7 @@ def test_a_restricted_request_is_answered_as_it_is_restricted(files, skillkit_cl
     assert not [words for words in hidden if words in answer]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("text", "parts"),
     [

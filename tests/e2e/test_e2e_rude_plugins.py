@@ -24,6 +24,7 @@ def rude(skillkit_cli, install_plugin, monkeypatch):
     return run
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("how", "command"),
     [
@@ -46,6 +47,7 @@ def test_what_a_plugin_prints_is_in_no_answer(rude, how):
         assert f"printed in {hook}" in done.stderr
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("what", "hook"), [("print", "message_update"), ("warn", "turn_end"), ("begin", "agent_end")])
 def test_a_notice_at_the_terminal_stands_on_a_line_of_its_own_and_the_answer_too(rude, skillkit_cli, what, hook):
     rude(f"{what}-{hook}", "doctor")
@@ -63,6 +65,7 @@ def test_a_program_behind_rpc_reads_nothing_but_the_protocol(rude, how):
     assert "printed in session_start" in done.stderr
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("hook", ["session_start", "turn_start", "agent_end"])
 def test_a_plugin_that_raises_keyboard_interrupt_is_named_by_its_line_and_nobody_interrupted(rude, hook):
     done = rude(f"kbd-{hook}", *ASKED)
@@ -79,6 +82,7 @@ def test_a_conversation_that_a_plugin_ends_with_keyboard_interrupt_names_its_lin
     assert "a plugin ended the conversation: it raised KeyboardInterrupt" in told and "rude_plugin.py:" in told
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("hook", ["session_start", "turn_start", "agent_end"])
 def test_what_a_plugin_cancels_is_said_in_words(rude, hook):
     done = rude(f"cancel-{hook}", *ASKED)
@@ -106,6 +110,7 @@ def test_a_run_whose_plugin_loops_ends_by_one_signal_also_where_nobody_reads_wha
         process.kill()
 
 
+@pytest.mark.sample(1, each="command")
 @pytest.mark.parametrize(
     ("command", "hook"),
     [("chat", "session_start"), ("chat", "turn_start"), ("tui", "turn_start"), ("tui", "agent_end")],

@@ -117,6 +117,7 @@ WIRES = {
 }
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("wire", "store"), [("openai-chat", "jsonl"), ("anthropic", "jsonl"), ("openai-responses", "sqlite")]
 )

@@ -15,6 +15,7 @@ def study(skillkit_home):
     return folder
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("named", ["all", "name", "path"])
 def test_the_agent_of_a_forked_skill_that_is_defined_nowhere_is_named_with_its_line_and_those_that_exist(
     skillkit_cli, skillkit_home, study, named

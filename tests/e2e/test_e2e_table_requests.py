@@ -21,6 +21,7 @@ def ask(tables, skillkit_cli):
     return lambda request: skillkit_cli("run", "--json", request).ok().json["data"]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("request_", "rows"),
     [
@@ -39,6 +40,7 @@ def test_rows_are_counted_as_restricted(ask, request_, rows):
     assert ask(request_)["matching"] == rows
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("request_", "parts"),
     [
@@ -63,6 +65,7 @@ def test_what_is_not_understood_is_refused_with_how_to_state_it(tables, skillkit
     assert not [part for part in parts if part not in result.stderr], result.stderr
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("request_", "names"),
     [
@@ -84,6 +87,7 @@ def test_the_rows_asked_for_are_shown(ask, request_, names):
     assert [record["name"] for record in ask(request_)["records"]] == names
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("request_", "answer"),
     [

@@ -42,11 +42,13 @@ def turns(plain):
     return activate, call, answer
 
 
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)], ids=["every fourth", "all"])
 @pytest.mark.parametrize("wire", WIRES)
-def test_every_plain_request_runs_over_a_real_wire_with_streaming_and_tool_calls(workspace, llm_server, wire):
+def test_every_plain_request_runs_over_a_real_wire_with_streaming_and_tool_calls(workspace, llm_server, wire, step):
     """One host, one client, a session for each request: as an application does it."""
     from skillkit_core import AgentConfig, AgentRunner, Host
 
+    requests = REQUESTS[::step]
     provider, api, place = WIRES[wire]
     url = llm_server.url if place == "root" else f"{llm_server.url}/v1"
     config = AgentConfig(model="loop", provider=provider, api=api, base_url=url, api_key="sk-loopback-secret")
@@ -54,7 +56,7 @@ def test_every_plain_request_runs_over_a_real_wire_with_streaming_and_tool_calls
     async def ask_all():
         host = Host()
         try:
-            for plain in REQUESTS:
+            for plain in requests:
                 llm_server.script(*turns(plain))
                 async with AgentRunner(config, host=host, session="new") as agent:
                     outcomes = []
@@ -73,7 +75,7 @@ def test_every_plain_request_runs_over_a_real_wire_with_streaming_and_tool_calls
             await host.aclose()
 
     asyncio.run(ask_all())
-    assert len(llm_server.requests) == 3 * len(REQUESTS)
+    assert len(llm_server.requests) == 3 * len(requests)
     assert all(request.stream for request in llm_server.requests)
 
 
@@ -91,6 +93,7 @@ def test_the_command_line_asks_over_a_real_wire(workspace, skillkit_cli, llm_ser
     assert result["usage"]["total"] > 0
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_same_without_streaming(workspace, skillkit_cli, llm_server, wire):
     plain = REQUESTS[0]
@@ -127,6 +130,7 @@ def test_the_key_reaches_no_child_no_session_and_no_output(workspace, skillkit_c
     assert key not in session + result.stdout + result.stderr
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_configuration_says_how_often_a_request_is_made(workspace, skillkit_cli, skillkit_home, llm_server, wire):
     from skillkit_testkit.turns import Fail, Reply
@@ -164,6 +168,7 @@ def test_bash_is_no_tool_of_the_model_unless_it_is_allowed(workspace, skillkit_c
     assert "bash" in offered[1]
 
 
+@pytest.mark.sample(1, each="wire")
 @pytest.mark.spec("9.19")
 @pytest.mark.parametrize("raw", ['{"city": ', "Oslo", "[1]", '{"city": NaN}'])
 @pytest.mark.parametrize("wire", WIRES)
@@ -193,6 +198,7 @@ def test_a_model_that_writes_broken_arguments_is_told_so(llm_server, wire, raw):
     assert "not a JSON object" in told.text and raw in told.text
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_work_of_an_answer_grows_straight_with_its_tool_calls(llm_server, wire):
     """Counted in calls of functions, from the first byte of the answer to the last result in the session."""
@@ -245,6 +251,7 @@ def test_the_work_of_an_answer_grows_straight_with_its_tool_calls(llm_server, wi
     assert (many - more) / (more - few) < 6, "four times the calls; 16 if each looked at each other one"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_models_of_an_endpoint_are_listed_on_demand(skillkit_cli, llm_server, wire):
     llm_server.models = ("gpt-5-mini", "house-7b")
@@ -259,6 +266,7 @@ def test_the_models_of_an_endpoint_are_listed_on_demand(skillkit_cli, llm_server
     assert {(r.method, r.path) for r in llm_server.requests} == {("GET", "/v1/models")}
 
 
+@pytest.mark.sample(1, each="wire")
 @pytest.mark.parametrize("body", [b"null", b'{"error": {"message": "no"}}', b'{"data": {"a": 1}}'])
 @pytest.mark.parametrize("wire", WIRES)
 def test_an_answer_that_lists_no_models_is_said_to_be_none(skillkit_cli, wire, body):
@@ -309,6 +317,7 @@ def failures():
     }
 
 
+@pytest.mark.sample(2, each="wire")
 @pytest.mark.parametrize(
     "name", ["a wrong key", "a rate limit of hours", "an empty purse", "a page", "a wrong path", "a redirect"]
 )

@@ -325,6 +325,7 @@ def test_a_person_puts_one_call_off_and_decides_about_it_later(desk):
     assert desk.paid == ["7", "5"] and seen.count("Run it?") == 1
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("before", [b"y\n", b"y\ny\n", b"y"])
 def test_keys_that_are_typed_before_the_question_approve_nothing(desk, before):
     ask = ("run", "--provider", "obeys", "pay 5 7")
@@ -332,6 +333,7 @@ def test_keys_that_are_typed_before_the_question_approve_nothing(desk, before):
     assert code == 0 and desk.paid == ["7"] and "Denied: a person said no; paid 7" in seen
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("pasted", [b"y\nbut look first", b"y\nbut look first\n", b"y\n1. look\n2. ask"])
 def test_lines_that_are_pasted_at_the_question_answer_nothing_also_where_the_last_one_has_no_end(desk, pasted):
     steps = [(LATER, pasted), (b"what is pasted answers nothing", b""), (LATER, b"n\n")]

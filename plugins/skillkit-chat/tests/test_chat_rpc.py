@@ -241,6 +241,7 @@ def test_what_a_plugin_prints_does_not_reach_the_protocol(server):
     assert [a["id"] for a in answers] == [0, 1]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("line", "code", "words"),
     [
@@ -288,18 +289,39 @@ def test_the_typescript_types_are_those_of_the_schema():
     subprocess.run([sys.executable, str(TYPESCRIPT / "generate.py"), "--check"], check=True)
 
 
-def test_the_typescript_client_steers_an_agent(server, tmp_path):
-    """The client is built, packed and installed by the lines of the guide, then tested, and runs the guide's example."""
+@pytest.fixture
+def client(tmp_path):
+    """A copy of the client with what builds it, and the environment of npm."""
     if not TYPESCRIPT.is_dir():
         pytest.skip("the client is in the checkout")
     if shutil.which("npm") is None:
         pytest.skip("needs node and npm")
-    client, project = tmp_path / "client", tmp_path / "project"
+    client = tmp_path / "client"
     shutil.copytree(TYPESCRIPT, client, ignore=shutil.ignore_patterns("node_modules", "dist"))
     npm = {**os.environ, "npm_config_cache": str(Path(sys.prefix) / "npm-cache"), "npm_config_prefer_offline": "true"}
     fetch = ["npm", "install", "--silent", "--no-fund", "--ignore-scripts"]
     if subprocess.run(fetch, cwd=client, env=npm, capture_output=True).returncode and not os.environ.get("CI"):
         pytest.skip("needs a package index")
+    return client, npm
+
+
+def test_the_typescript_client_is_built_and_steers_an_agent(server, client):
+    client, npm = client
+    done = subprocess.run(["npm", "run", "--silent", "build"], cwd=client, env=npm, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    env = {**server.env, "SKILLKIT_ARGV": json.dumps(server.argv), "SKILLKIT_CWD": str(server.cwd)}
+    built = ["node", "--test", "test/"]
+    done = subprocess.run(built, cwd=client, env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "# pass 7" in done.stdout, done.stdout
+
+
+@pytest.mark.slow
+def test_the_typescript_client_is_packed_and_installed_by_the_lines_of_the_guide_and_runs_its_example(
+    server, client, tmp_path
+):
+    client, npm = client
+    project = tmp_path / "project"
     guide = (TYPESCRIPT.parents[1] / "docs" / "how-to" / "steer-an-agent.md").read_text()
     section = guide.partition("## From Node")[2]
     lines, example = (section.partition(f"```{kind}\n")[2].partition("```")[0] for kind in ("sh", "typescript"))
@@ -307,11 +329,6 @@ def test_the_typescript_client_steers_an_agent(server, tmp_path):
     lines = lines.replace("CHECKOUT/clients/typescript", str(client)).replace("PROJECT", str(project))
     done = subprocess.run(["sh", "-ec", lines], env=npm, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
-    env = {**server.env, "SKILLKIT_ARGV": json.dumps(server.argv), "SKILLKIT_CWD": str(server.cwd)}
-    built = ["node", "--test", "test/"]
-    done = subprocess.run(built, cwd=client, env=env, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "# pass 7" in done.stdout, done.stdout
     _runs_the_example(example, project, server)
 
 

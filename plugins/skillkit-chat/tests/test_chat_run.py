@@ -32,6 +32,7 @@ def test_the_limits_of_the_configuration_hold_and_the_flag_is_above_them(echoes,
     assert skillkit_cli(*request, "--max-turns", "5", env=one).ok().stdout == "good morning\n"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("option", "value", "problem"),
     [
@@ -189,6 +190,7 @@ def test_continue_without_a_session_says_so(echoes, skillkit_cli):
     assert "no session" in result.stderr
 
 
+@pytest.mark.sample(1)
 @pytest.mark.spec("9.51")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_action_and_its_process_and_is_exit_code_130(echoes, skillkit_cli, number):
@@ -337,6 +339,7 @@ def turn_start(event):
 """
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("body", ["forever()", "threading.Thread(target=forever).start()"], ids=["hook", "thread"])
 def test_one_signal_of_a_supervisor_ends_a_run_whose_plugin_loops(echoes, skillkit_cli, tmp_path, body, number):
@@ -379,6 +382,7 @@ def test_nothing_runs_without_a_required_plugin(echoes, skillkit_cli, skillkit_h
     assert "half installed" in refused.stderr and "config.yaml:2" in refused.stderr
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("options", "why"),
     [
@@ -447,6 +451,7 @@ def test_json_says_what_each_request_the_run_and_the_session_used_with_cached_to
     assert told["session_usage"]["cache_read"] == 800 and told["session_cost"] is told["cost"] is None
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("first", "warned"),
     [

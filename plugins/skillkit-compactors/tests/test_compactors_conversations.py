@@ -184,6 +184,7 @@ def test_every_shared_conversation_is_among_the_cases(checker):
     assert sorted(checker[1]) == sorted(CASES)
 
 
+@pytest.mark.sample(5, each="strategy")
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("case", [c if c in BY_DEFAULT else pytest.param(c, marks=pytest.mark.slow) for c in CASES])
 def test_a_conversation_keeps_what_the_strategy_promises(checker, make_host, case, strategy):

@@ -146,6 +146,7 @@ def test_a_new_distribution_is_complete(template: str, tmp_path: Path, skillkit_
     )  # fmt: skip
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -247,6 +248,7 @@ def test_the_hint_about_a_missing_lock_makes_the_product_start(product: Any) -> 
 PROJECT = '[project]\nname = "p"\nversion = "1"\n[project.entry-points."skillkit.distributions"]\np = "p"\n'
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("pyproject", "yaml", "message"),
     [

@@ -150,6 +150,7 @@ asyncio.run(main())
 SLOW = [pytest.param(at, marks=pytest.mark.slow) for at in ("read", "web_search", "assess")]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("at", ["plan", "web_fetch", "answer", "defer", *SLOW])
 def test_s5_3_research_that_is_killed_goes_on_where_it_was_and_does_nothing_twice(
     settings, workspace, site, tmp_path, skillkit_home, at

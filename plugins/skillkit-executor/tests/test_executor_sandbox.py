@@ -175,12 +175,22 @@ async def test_tools_work_inside_and_the_kernel_refuses_the_rest_and_says_why(
     await agent.host.aclose()
 
 
-def test_an_ordinary_user_works_inside_as_root_does():
-    pass_as_an_ordinary_user(
-        __file__,
-        "test_tools_work_inside_and_the_kernel_refuses_the_rest_and_says_why",
-        "test_one_call_runs_with_more_rights_where_a_person_agrees[allow]",
-    )
+@pytest.mark.parametrize(
+    "tests",
+    [
+        ["test_tools_work_inside_and_the_kernel_refuses_the_rest_and_says_why[stdio-mine]"],
+        pytest.param(
+            [
+                "test_tools_work_inside_and_the_kernel_refuses_the_rest_and_says_why[http-open]",
+                "test_one_call_runs_with_more_rights_where_a_person_agrees[allow]",
+            ],
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=["alone in it", "and with more rights"],
+)
+def test_an_ordinary_user_works_inside_as_root_does(tests):
+    pass_as_an_ordinary_user(__file__, *tests)
 
 
 @pytest.mark.parametrize(
@@ -209,6 +219,7 @@ def test_a_policy_that_nobody_defined_is_named_with_its_line(skillkit_cli, skill
     assert "config.yaml:4: executor.sandbox" in skillkit_cli("--plugins", "bash,executor", "executor", "status").stderr
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("config", "plugins", "message"),
     [
@@ -359,7 +370,7 @@ sandbox:
 """
 
 
-@pytest.mark.parametrize("answer", ["--allow", "--deny"])
+@pytest.mark.parametrize("answer", ["--allow", pytest.param("--deny", marks=pytest.mark.slow)])
 def test_a_decision_in_another_process_counts_for_the_call_that_was_shown(
     answer, skillkit_cli, skillkit_home, llm_server, outside
 ):

@@ -31,6 +31,7 @@ def folder(work):
     return Folder(work)
 
 
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_pattern_finds_the_lines_that_ripgrep_finds(folder, ripgrep, pattern):
     theirs = subprocess.run(

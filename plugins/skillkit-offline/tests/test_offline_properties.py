@@ -127,6 +127,7 @@ def test_a_stream_has_exactly_one_terminal_event_and_it_is_the_last(text, aborte
     assert (events[-1].type == "error") == aborted
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("part", HOSTILE, ids=ascii)
 def test_long_and_hostile_texts_are_read_to_an_end(part, tools):
     text = part * HOSTILE[part]

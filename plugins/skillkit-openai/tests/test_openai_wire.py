@@ -249,6 +249,7 @@ def _bare(event: StreamEvent) -> StreamEvent:
     return replace(event, error=None if event.error is None else str(event.error))  # type: ignore[arg-type]
 
 
+@pytest.mark.sample(1, each="api")
 @pytest.mark.parametrize("api", sorted(ADAPTERS))
 @pytest.mark.parametrize("chunk", ["event", "rand:1", pytest.param("rand:2", marks=pytest.mark.slow), "64;gzip=1"])
 def test_the_same_bytes_in_other_pieces_give_the_same_events(
@@ -263,6 +264,7 @@ def test_the_same_bytes_in_other_pieces_give_the_same_events(
     assert not bad
 
 
+@pytest.mark.sample(1, each="api")
 @pytest.mark.parametrize("api", sorted(ADAPTERS))
 @pytest.mark.parametrize("mode", ["fin", "rst", "clean"])
 def test_a_connection_cut_anywhere_gives_a_legal_partial_message_and_one_error(

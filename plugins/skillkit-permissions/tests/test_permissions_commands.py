@@ -101,6 +101,7 @@ def test_a_file_without_permissions_is_refused(skillkit_cli, here):
     assert result.exit_code == 2 and "holds no permissions" in result.stderr
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("line", "rule"),
     [

@@ -119,6 +119,7 @@ def test_a_plan_is_made_edited_and_carried_out_at_a_terminal(skillkit_cli, llm_s
     check(llm_server, skillkit_cli.home.cwd, steps="1. paint it blue\n2. say so")
 
 
+@pytest.mark.slow  # by day the kernel keeps it through rpc, and a plan is carried out at a terminal without it
 def test_the_kernel_keeps_a_plan_at_a_terminal(skillkit_cli, llm_server, argv, env, tmp_path, kernel):
     at_a_terminal(skillkit_cli, llm_server, argv, env, tmp_path, early(skillkit_cli.home.cwd), asks=False)
     check_kernel(llm_server, skillkit_cli.home.cwd)
@@ -160,6 +161,7 @@ def test_the_kernel_keeps_a_plan_through_rpc(skillkit_cli, llm_server, argv, env
     check_kernel(llm_server, skillkit_cli.home.cwd)
 
 
+@pytest.mark.slow  # by day the executor's tests and the attacks of the sandbox run as this user
 def test_the_kernel_keeps_a_plan_of_an_ordinary_user(kernel):
     pass_as_an_ordinary_user(__file__, "test_the_kernel_keeps_a_plan_through_rpc")
 
@@ -270,6 +272,7 @@ def test_a_conversation_says_where_it_plans_and_which_plan_it_carries_out(skillk
         assert chat.wait() == 0
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("word", ["show", "exec"])
 @pytest.mark.parametrize("more", [(), ("0198abcd",), ("--json",)])
 def test_a_word_that_is_an_option_without_its_dashes_is_no_request(skillkit_cli, word, more):

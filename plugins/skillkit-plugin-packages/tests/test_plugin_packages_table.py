@@ -75,6 +75,7 @@ def test_search_looks_at_names_summaries_and_what_comes(cli):
     assert "cannot be searched by words" in cli("plugins", "search", "sandbox").ok().stdout
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("word", ["transport", "engine", "routing", "oauth"])
 def test_search_knows_every_package_of_the_project_and_says_what_it_is(cli, word):
     rows = cli("plugins", "search", word, "--json").ok().json["packages"]

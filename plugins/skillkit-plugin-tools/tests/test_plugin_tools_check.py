@@ -216,7 +216,8 @@ def test_a_card_is_a_line_for_each_promise_and_ends_with_one_when_one_is_broken(
     assert "\x1b" not in done.stdout
 
 
-def test_a_wheel_and_an_installed_plugin_are_checked_too(skillkit_cli, project, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["mine", pytest.param("skillkit-mine", marks=pytest.mark.slow)])
+def test_a_wheel_and_an_installed_plugin_are_checked_too(skillkit_cli, project, tmp_path, monkeypatch, name):
     wheel = wheel_of(project, tmp_path)
     card = skillkit_cli("plugins", "check", "--json", str(wheel)).ok().json
     states = {one["name"]: one["state"] for one in card["checks"]}
@@ -224,14 +225,9 @@ def test_a_wheel_and_an_installed_plugin_are_checked_too(skillkit_cli, project, 
     site = tmp_path / "site"
     zipfile.ZipFile(wheel).extractall(site)
     monkeypatch.setenv("PYTHONPATH", str(site))
-    for name in ("mine", "skillkit-mine"):
-        installed = skillkit_cli("plugins", "check", "--json", name).ok().json
-        assert {one["name"]: one["state"] for one in installed["checks"]} == states
-        assert (installed["package"], installed["version"], installed["plugins"]) == (
-            "skillkit-mine",
-            "0.1.0",
-            ["mine"],
-        )
+    installed = skillkit_cli("plugins", "check", "--json", name).ok().json
+    assert {one["name"]: one["state"] for one in installed["checks"]} == states
+    assert (installed["package"], installed["version"], installed["plugins"]) == ("skillkit-mine", "0.1.0", ["mine"])
 
 
 def test_a_requirement_that_is_not_here_is_said_before_anything_is_imported(skillkit_cli, project):

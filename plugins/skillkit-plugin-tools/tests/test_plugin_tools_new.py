@@ -166,6 +166,7 @@ def test_a_package_may_have_a_name_of_its_own(skillkit_cli, skillkit_home):
     assert (skillkit_home.cwd / "Acme.Station/src/acme_station/__init__.py").is_file()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

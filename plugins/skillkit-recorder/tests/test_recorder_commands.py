@@ -70,6 +70,7 @@ def test_one_type_of_event_is_compared_and_counted(recorded: Path, skillkit_cli:
     assert done.stdout == "the replay matches: 1 event of type before_tool_call\n"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [

@@ -173,6 +173,7 @@ class _Page(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("config", "message"),
     [

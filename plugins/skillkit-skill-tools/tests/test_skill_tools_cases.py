@@ -177,6 +177,7 @@ def test_a_skill_of_the_same_name_that_is_installed_does_not_hide_the_tested_one
     skillkit_cli("skills", "test", "mine").ok()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("text", "said"),
     [

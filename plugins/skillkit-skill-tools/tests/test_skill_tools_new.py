@@ -10,6 +10,7 @@ from skillkit_skill_tools import make_skill
 from skillkit_core import UsageError
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "name",
     [pytest.param("word-count", marks=pytest.mark.smoke), "count", "a", "web3", "top-10", "the-words-of-a-text"],

@@ -110,6 +110,7 @@ BROKEN = [  # a file, and the lines of its remarks; None: about none
 ]  # fmt: skip
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("text", "expected"), BROKEN)
 def test_the_lines_of_a_file_that_had_to_be_repaired(skillkit_cli, tmp_path, text, expected):
     (tmp_path / "s").mkdir()
@@ -147,6 +148,7 @@ LOST = {  # an edit that loses all of metadata, with the line where it breaks
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", LOST)
 def test_metadata_that_cannot_be_read_is_an_error_with_its_line_and_is_not_mended(skillkit_cli, tmp_path, kind):
     (old, new), line = LOST[kind]
@@ -161,6 +163,7 @@ def test_metadata_that_cannot_be_read_is_an_error_with_its_line_and_is_not_mende
     assert file.read_text() == COUNTS.replace(old, new)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("old", "new", "line", "said"),
     [

@@ -155,6 +155,7 @@ AS_PEOPLE_WRITE = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", AS_PEOPLE_WRITE)
 def test_agents_as_people_write_them_are_read_and_keep_what_restricts_them(skillkit_cli, skillkit_home, name):
     folder = skillkit_home.path / ".claude" / "agents"

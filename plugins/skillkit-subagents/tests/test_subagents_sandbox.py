@@ -100,6 +100,7 @@ async def test_an_agent_runs_in_what_its_policy_and_that_of_its_parent_allow(
     assert {name for name, _ in own.used} == {"main", "agent", "reader"}  # a tool of this process that changes nothing
 
 
+@pytest.mark.slow  # by day the executor's tests and the attacks of the sandbox run as this user
 def test_an_agent_of_an_ordinary_user_runs_in_what_both_policies_allow():
     pass_as_an_ordinary_user(__file__, "test_an_agent_runs_in_what_its_policy_and_that_of_its_parent_allow")
 
@@ -147,6 +148,7 @@ def test_the_sandbox_of_an_agent_file_is_shown(skillkit_cli, skillkit_home):
     assert "sandbox must be the name of a sandbox policy" in skillkit_cli("agents").ok().stderr
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("changes", "plugins", "words"),
     [

@@ -406,6 +406,7 @@ class TestLines(AdapterConformance):
         return lambda url: LinesAdapter(base_url=url)
 
 
+@pytest.mark.sample(30)  # what it has in common with the one above is proved there
 class TestRequestsThatAreHandedOver(AdapterConformance):
     """A fixture of one's own that hands over what the adapter sends, decoded: the checks of requests run."""
 
@@ -434,6 +435,7 @@ class TestRequestsThatAreHandedOver(AdapterConformance):
         return Pipe()
 
 
+@pytest.mark.sample(30)  # what it has in common with the one above is proved there
 class TestAnAdapterWithoutAServer(AdapterConformance):
     """An adapter that speaks no wire produces what it can and says what it cannot."""
 

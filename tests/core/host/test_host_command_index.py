@@ -148,6 +148,7 @@ def damages() -> dict[str, Callable[[Any], Any]]:
     }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("damage", damages())
 def test_an_index_that_does_not_fit_is_replaced(marked: Any, damage: str) -> None:
     (file,) = indexes(marked.home)

@@ -51,6 +51,7 @@ def install(site: Any, distribution: str, data: bytes) -> Path:
     return file
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("distribution", MALFORMED)
 def test_list_and_doctors_name_the_distribution_the_file_and_what_to_do(site: Any, distribution: str) -> None:
     data, plugin, line, message = MALFORMED[distribution]
@@ -145,6 +146,7 @@ def test_a_file_that_cannot_be_read_is_named(site: Any) -> None:
     assert f"(acme-folder 1.2), discovery: {file}: it cannot be read: Is a directory" in done.err
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("distribution", MALFORMED)
 def test_a_malformed_wheel_on_the_path_is_named(site: Any, distribution: str, tmp_path: Path) -> None:
     data, plugin, line, message = MALFORMED[distribution]

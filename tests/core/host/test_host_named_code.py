@@ -29,6 +29,7 @@ NOWHERE = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", NOWHERE)
 def test_an_import_string_that_leads_nowhere_is_found_by_the_doctors(site: Any, kind: str) -> None:
     """``plugins doctor`` looks at all of them, ``doctor`` at those that any run may use."""

@@ -131,6 +131,7 @@ def test_an_explicit_null_is_a_value_with_an_origin(acme: Any) -> None:
     assert shown(acme)["model"] == (None, f"{user}:1: model")
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("variable", "text", "key", "value"),
     [
@@ -216,6 +217,7 @@ def test_proxy_passwords_users_headers_and_query_tokens_are_masked(site: Any, fl
     assert "s3cret" not in refused.err + refused.out
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(
     ("text", "message"),
     [

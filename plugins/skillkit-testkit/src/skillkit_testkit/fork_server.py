@@ -306,7 +306,6 @@ def _become(path: Sequence[str], *, argv: list[str], env: dict[str, str], cwd: s
     name = start[0] if is_script else str(Path(skillkit_core.__file__).with_name("__main__.py"))
     sys.argv[:] = [name, *argv[len(start) :]]
     sys.path[:] = [*([str(Path(name).parent)] if is_script else []), *_python_path(env), *path]
-    importlib.invalidate_caches()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if env.get("PYTHONFAULTHANDLER"):
         faulthandler.enable()

@@ -32,6 +32,22 @@ _TALLY: pytest.StashKey[Tally] = pytest.StashKey()
 _MOST = 50  # rows of a table that is printed in any case
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Say what the markers mean."""
+    config.addinivalue_line("markers", "slow: takes long; -m 'not slow' leaves it out")
+    config.addinivalue_line(
+        "markers", "sample(number, each=None): all but so many cases, of each value of a parameter, are slow"
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark ``slow`` what is beyond the sample of a test that repeats one rule."""
+    from .sampling import mark_beyond_the_sample
+
+    mark_beyond_the_sample(items)
+
+
 @pytest.fixture
 def llm_server() -> Iterator[LLMServer]:
     """A scripted model server on loopback (:class:`~skillkit_testkit.server.LLMServer`), running, without a script.
