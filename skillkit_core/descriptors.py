@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from operator import attrgetter
@@ -137,9 +138,13 @@ def load_object(target: Any) -> Any:
     module, sep, attribute = target.partition(":")
     if not sep or not module or not attribute:
         raise PluginError(f"{target!r} is not an import string", hint="write 'package.module:attribute'")
-    found = import_module(module)
+    read = attrgetter(attribute)
     try:
-        return attrgetter(attribute)(found)
+        return read(sys.modules[module])  # several times a run, where import_module takes twice as long
+    except (KeyError, AttributeError):
+        found = import_module(module)
+    try:
+        return read(found)
     except AttributeError:
         hint = next((f"did you mean {name!r}?" for name in close_matches(attribute, vars(found), 1)), None)
         raise PluginError(f"module {module!r} has no attribute {attribute!r}", hint=hint) from None

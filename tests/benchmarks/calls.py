@@ -24,7 +24,7 @@ from skillkit_core import AgentConfig, AgentRunner, Host, Selection, Tool
 from skillkit_core.testing import Call, Reply, ScriptedModel
 
 # what is counted, the goal, the limit
-BUDGETS = [("turn", 2_300, 3_300), ("step", 900, 1_550)]
+BUDGETS = [("turn", 2_300, 2_600), ("step", 900, 1_400)]
 STEPS = 9
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from logging import getLogger
+from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
@@ -28,11 +29,19 @@ def any_server(host: Host) -> bool:
     """Return whether a server may have to be started."""
     if host in _left_out:
         return False
-    if host.config.raw("mcp.servers") or (host.config_dir / "mcp.json").exists():
-        return True
-    if (host.cwd / ".mcp.json").exists() and host.trusts(".mcp.json"):
+    own, project = _places(host)
+    if host.config.raw("mcp.servers") or own.exists() or (project.exists() and host.trusts(".mcp.json")):
         return True
     return "mcp_servers" in host.kinds and bool(host.registry("mcp_servers").list())
+
+
+def _places(host: Host) -> tuple[Path, Path]:
+    """Return the files of the user and of the project, which are looked at in every run and made once."""
+    state = host.state("mcp")
+    if "places" not in state:
+        state["places"] = host.config_dir / "mcp.json", host.cwd / ".mcp.json"
+    found: tuple[Path, Path] = state["places"]
+    return found
 
 
 class PermissionRules:

@@ -39,7 +39,7 @@ class Estimate:
         self.model = model
         self.family = family_of(model.id, model.provider, model.api)
         self._weights: Mapping[str, float] = table()["weights"][self.family]
-        self._pieces = named(self._weights)
+        self._pieces = _pieces_of(self.family)
         errors = table()["error"]
         measured = errors.get(f"family {tokenizer_of(model.id, model.provider, model.api)}", errors["all"])
         known = self.family != OTHER
@@ -91,13 +91,13 @@ def _parts_of_tools(tools: tuple[tuple[str, str, Mapping[str, Any]], ...]) -> Ma
 
 
 @cache
-def _weights_of_text() -> tuple[float, ...]:
-    return named(table()["weights"][OTHER])
+def _pieces_of(family: str) -> tuple[float, ...]:
+    return named(table()["weights"][family])
 
 
 def estimate_text(text: str) -> int:
     """Return the tokens of a text for a model that is not known."""
-    return round(weigh(text, _weights_of_text()))
+    return round(weigh(text, _pieces_of(OTHER)))
 
 
 def of_request(text: str, info: Mapping[str, Any]) -> float:
