@@ -27,6 +27,7 @@ def work(skillkit_home):
     (cwd / "sums.py").write_text("def add(a, b):\n    return a - b\n")
     (cwd / "test_sums.py").write_text("from sums import add\n\nassert add(2, 3) == 5, add(2, 3)\nprint('all passed')\n")
     (cwd / "secret.txt").write_text("def hidden(): ...\n")
+    (cwd / "json.py").write_text("open('taken', 'w')\nfrom decimal import *\n")  # a module of the folder is not the process's
     return cwd
 
 
@@ -101,6 +102,7 @@ async def test_an_agent_works_the_same_with_every_transport(transport, work, mak
         pid = (await host.find_executor()).pid
     await host.aclose()
     until_ended(pid)
+    assert not (work / "taken").exists()
 
 
 async def test_the_process_gets_no_key_and_asks_the_person_for_a_secret(work, make_host, monkeypatch):

@@ -83,7 +83,7 @@ class Connection:
         self._ready.add_done_callback(lambda f: f.cancelled() or f.exception())
         self._lines, self._errors = LineReader(LINE), Tail(_WORDS)
         self._process: Child | None = None
-        self._command = partial(command, [sys.executable, "-m", "skillkit_executor.child", transport])
+        self._command = partial(command, [sys.executable, "-P", "-m", "skillkit_executor.child", transport])
         self._env, self._cwd = env, cwd
         self._owner = self.loop.create_task(self._own(), context=Context())
 

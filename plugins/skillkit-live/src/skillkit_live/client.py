@@ -69,7 +69,7 @@ class RpcClient:
         cwd: Path | str | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
-        self._argv = [*(argv or [sys.executable, "-m", "skillkit_core", "rpc"]), *options]
+        self._argv = [*(argv or [sys.executable, "-P", "-m", "skillkit_core", "rpc"]), *options]
         self._cwd, self._env, self._endpoint = cwd, env, endpoint
         self._process: subprocess.Popen[bytes] | None = None
         self._peer: socket.socket | None = None

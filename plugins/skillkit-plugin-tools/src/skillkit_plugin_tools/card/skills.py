@@ -42,7 +42,7 @@ def _errors(subject: Subject, folders: list[str]) -> Iterator[str]:
     if not folders:
         return
     with TemporaryDirectory(prefix="skillkit-check-") as folder:
-        argv = [sys.executable, "-m", "skillkit_core", "skills", "check", "--json", *folders]
+        argv = [sys.executable, "-P", "-m", "skillkit_core", "skills", "check", "--json", *folders]
         env = environment(subject, Path(folder))
         done = subprocess.run(argv, cwd=subject.site, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     try:
