@@ -27,7 +27,9 @@ def work(skillkit_home):
     (cwd / "sums.py").write_text("def add(a, b):\n    return a - b\n")
     (cwd / "test_sums.py").write_text("from sums import add\n\nassert add(2, 3) == 5, add(2, 3)\nprint('all passed')\n")
     (cwd / "secret.txt").write_text("def hidden(): ...\n")
-    (cwd / "json.py").write_text("open('taken', 'w')\nfrom decimal import *\n")  # a module of the folder is not the process's
+    (cwd / "json.py").write_text(
+        "open('taken', 'w')\nfrom decimal import *\n"
+    )  # a module of the folder is not the process's
     return cwd
 
 

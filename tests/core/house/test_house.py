@@ -110,7 +110,7 @@ def test_what_a_plugin_author_imports_is_small() -> None:
 def test_the_core_stays_small() -> None:
     paths = list(modules().values())
     lines = sum(len(path.read_text().splitlines()) for path in paths)
-    assert lines <= 22_580 and len(paths) <= 111
+    assert lines <= 22_590 and len(paths) <= 111
     assert len(list((CORE / "agent").glob("*.py"))) <= 30
 
 

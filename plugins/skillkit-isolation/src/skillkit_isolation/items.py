@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from skillkit_core import (
     AbortSignal,
@@ -34,13 +34,33 @@ from skillkit_core import (
 )
 from skillkit_core.events.results import Unset
 
-from .connection import Call, Gone, TooLate
+from .connection import Asked, Call, Connection, Gone, TooLate
 from .values import pack
 
-if TYPE_CHECKING:
-    from .loading import Isolated
+__all__ = ["MAKERS", "Plugin", "with_own_tools"]
 
-__all__ = ["MAKERS", "with_own_tools"]
+
+class Plugin(Protocol):
+    """The isolated plugin of an item.
+
+    Attributes:
+        secrets: the names of the variables that the plugin declares.
+        hook_seconds: for one registration.
+    """
+
+    name: str
+    secrets: Sequence[str]
+    hook_seconds: float
+    connection: Connection
+
+    def asked(self, agent: Any, more: Callable[[str, Any], Any] | None = None) -> Asked:
+        """Return what answers the questions of a request that an agent makes."""
+
+    def asked_now(self, agent: Any) -> Asked:
+        """Return what answers them without a loop."""
+
+    def where(self, agent: Any, event: Any = None) -> dict[str, Any]:
+        """Return what the process is told of an agent."""
 
 
 def with_own_tools(answer: Any, event: Any) -> Any:
@@ -60,7 +80,7 @@ def with_own_tools(answer: Any, event: Any) -> Any:
 # --- tools ------------------------------------------------------------------------------------------------------------
 
 
-def _tool(plugin: Isolated, tool: Tool) -> Tool:
+def _tool(plugin: Plugin, tool: Tool) -> Tool:
     """Return a tool whose body the process runs."""
 
     async def execute(args: Mapping[str, Any], ctx: Any) -> ToolOutput | str:
@@ -122,7 +142,7 @@ def _tool(plugin: Isolated, tool: Tool) -> Tool:
 class IsolatedAdapter(LLMAdapter):
     """An adapter that the process has. A process that ends is a connection that breaks."""
 
-    def __init__(self, plugin: Isolated, name: str, api: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, plugin: Plugin, name: str, api: str, options: Mapping[str, Any]) -> None:
         self.provider = name
         self._plugin = plugin
         self._about = {"provider": name, "api": api, "options": dict(options)}
@@ -191,7 +211,7 @@ class IsolatedAdapter(LLMAdapter):
         return found
 
 
-def _provider(plugin: Isolated, told: Mapping[str, Any]) -> Provider:
+def _provider(plugin: Plugin, told: Mapping[str, Any]) -> Provider:
     """Return a provider whose adapters the process has.
 
     Raises:
@@ -208,7 +228,7 @@ def _provider(plugin: Isolated, told: Mapping[str, Any]) -> Provider:
     return Provider(apis=apis, **{**given, "options": {}})  # its options stay in the process
 
 
-def _maker(plugin: Isolated, name: str, api: str, facts: Mapping[str, Any]) -> Callable[..., LLMAdapter]:
+def _maker(plugin: Plugin, name: str, api: str, facts: Mapping[str, Any]) -> Callable[..., LLMAdapter]:
     cls = type("IsolatedAdapter", (IsolatedAdapter,), {"api": api, "progressive": bool(facts["progressive"])})
 
     def make(host: Any, *, provider: str, **options: Any) -> LLMAdapter:
@@ -224,7 +244,7 @@ def _maker(plugin: Isolated, name: str, api: str, facts: Mapping[str, Any]) -> C
 class IsolatedRuntime(SkillRuntime):
     """A runtime that the process has."""
 
-    def __init__(self, plugin: Isolated, name: str) -> None:
+    def __init__(self, plugin: Plugin, name: str) -> None:
         self._plugin = plugin
         self._name = name
 
@@ -272,12 +292,12 @@ class IsolatedRuntime(SkillRuntime):
         return found
 
 
-def _runtime(plugin: Isolated, told: Mapping[str, Any]) -> Factory:
+def _runtime(plugin: Plugin, told: Mapping[str, Any]) -> Factory:
     name = str(told["name"])
     return Factory(name, lambda host: IsolatedRuntime(plugin, name), str(told["description"]))
 
 
-def _section(plugin: Isolated, told: Mapping[str, Any]) -> ConfigSection:
+def _section(plugin: Plugin, told: Mapping[str, Any]) -> ConfigSection:
     """Return a section that knows the names of its settings. Their values are checked in the process."""
     from pydantic import ConfigDict, Field, create_model
 
@@ -288,7 +308,7 @@ def _section(plugin: Isolated, told: Mapping[str, Any]) -> ConfigSection:
     return ConfigSection(told["name"], create_model("IsolatedConfig", __config__=strict, **settings))
 
 
-def _part(plugin: Isolated, told: Mapping[str, Any]) -> ContextProvider:
+def _part(plugin: Plugin, told: Mapping[str, Any]) -> ContextProvider:
     """Return a part of the system prompt, which the run waits for."""
 
     def provide(agent: Any) -> str | None:

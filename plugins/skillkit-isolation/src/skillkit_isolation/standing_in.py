@@ -6,37 +6,47 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
 
 from skillkit_core import AbortSignal, Answers, PluginError, SessionNote, Survey
 from skillkit_core.frozen import thaw
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from skillkit_core import Host
 
-    from .worker import Worker
-
 __all__ = ["Asking", "Context", "ToolCall"]
+
+
+class OtherSide(Protocol):
+    """The wire to the process of the host."""
+
+    def ask(self, request: int, what: str, body: Any) -> Future[Any]:
+        """Ask in the name of a request, and return the answer to come."""
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a message."""
 
 
 class Asking:
     """Asks the other side, in the name of one request."""
 
-    def __init__(self, worker: Worker, request: int) -> None:
-        self._worker = worker
+    def __init__(self, other: OtherSide, request: int) -> None:
+        self._other = other
         self._request = request
 
     def now(self, what: str, body: Any) -> Any:
         """Return an answer without a loop; the loop of the worker waits meanwhile."""
-        return self._worker.ask(self._request, what, body).result()
+        return self._other.ask(self._request, what, body).result()
 
     async def wait(self, what: str, body: Any) -> Any:
         """Return an answer, from the loop of any thread."""
-        return await asyncio.wrap_future(self._worker.ask(self._request, what, body))
+        return await asyncio.wrap_future(self._other.ask(self._request, what, body))
 
     def tell(self, item: Any) -> None:
         """Tell a piece of the answer, from any thread."""
-        self._worker.send({"id": self._request, "item": item})
+        self._other.send({"id": self._request, "item": item})
 
 
 class _Narrow:

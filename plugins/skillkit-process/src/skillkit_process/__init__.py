@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .child import Child as Child, End as End, Ended as Ended, run as run
+    from .confinement import confine as confine
     from .keeper import (
         adopt_orphans as adopt_orphans,
         end_children as end_children,
@@ -40,6 +41,7 @@ _MODULE_OF = {
     "Tree": "tree",
     "adopt_orphans": "keeper",
     "children": "table",
+    "confine": "confinement",
     "end_children": "keeper",
     "end_with_parent": "keeper",
     "environment": "start",
@@ -67,6 +69,7 @@ __all__ = [
     "Tree",
     "adopt_orphans",
     "children",
+    "confine",
     "end_children",
     "end_with_parent",
     "environment",
