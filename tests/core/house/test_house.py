@@ -104,7 +104,7 @@ def test_state_has_one_owner() -> None:
 def test_what_a_plugin_author_imports_is_small() -> None:
     """Hook specifications, contracts, events and the values that they are made of."""
     met = [path for name, path in modules().items() if floor(name) <= AUTHORS_FLOOR]
-    assert sum(len(path.read_text().splitlines()) for path in met) < 7_330
+    assert sum(len(path.read_text().splitlines()) for path in met) < 7_340
 
 
 def test_the_core_stays_small() -> None:
