@@ -26,6 +26,7 @@ from skillkit_core import (
     BeforeAgentStartResult,
     RetryPolicy,
     Tool,
+    hookimpl,
 )
 from skillkit_core.testing import Call, Reply, ScriptedModel
 
@@ -249,3 +250,67 @@ def test_s8_7_the_cap_is_at_most_ten(make_host):
 def test_without_a_skill_that_names_it_nobody_is_offered_request_tools(stage):
     _, model = stage("conversational", "Posted.")
     assert all("request_tools" not in names(request) for request in model.requests)
+
+
+# --- tools that wait ------------------------------------------------------------------------------------------------
+
+
+class Charts:
+    """A plugin with a tool of a pack that waits, and one that is in no pack."""
+
+    @hookimpl
+    def register_tools(self, register):
+        register(tool("create_chart_tool"))
+        register(tool("look"))
+
+
+@pytest.fixture
+def plain(make_host, tmp_path):
+    """Talks to an agent without engines: gives the model, which has seen the requests."""
+
+    def talk(*turns: Any, settings: Any = None, words: str = "Go.", **config: Any) -> ScriptedModel:
+        host = make_host(
+            ("skills", skillkit_skills.plugin), ("engines", skillkit_engines.plugin),
+            ("toolpacks", skillkit_toolpacks.plugin), ("charts", Charts()), settings=settings or {},
+        )  # fmt: skip
+        model = ScriptedModel(turns, repeat=True)
+
+        async def main() -> None:
+            async with AgentRunner(
+                AgentConfig(model="any", retry=RetryPolicy(attempts=1), **config), host=host
+            ) as agent:
+                agent.set_adapter(model)
+                await agent.chat(words)
+
+        asyncio.run(main())
+        return model
+
+    return talk
+
+
+def test_a_request_carries_no_tool_that_waits_and_the_pack_comes_when_the_model_asks(plain):
+    chart = Reply(calls=[Call("create_chart_tool")])
+    model = plain(asks(pack="visualization"), chart, chart, "Drawn.")
+    assert [names(request) for request in model.requests] == [
+        ["look", "request_tools"],
+        ["create_chart_tool", "look", "request_tools"],
+        ["look", "request_tools"],
+        ["look", "request_tools"],
+    ]
+    assert model.requests[2].messages[-1].text == "create_chart_tool is done"
+    assert "There is no tool" in model.requests[3].messages[-1].text, "what a request does not carry cannot be called"
+    (described,) = [one.description for one in model.requests[0].tools if one.name == "request_tools"]
+    assert described.endswith("The packs: visualization.")
+
+
+def test_what_a_person_the_agent_or_an_active_skill_names_does_not_wait(plain, tmp_path):
+    assert "create_chart_tool" in names(plain("Hi.", settings={"tools.allow": ["create_chart_tool"]}).requests[0])
+    assert "create_chart_tool" in names(plain("Hi.", tools=(tool("create_chart_tool"),)).requests[0])
+    only = plain("Hi.", only_tools=frozenset({"create_chart_tool"}))
+    assert names(only.requests[0]) == ["create_chart_tool"], "nobody could ask for it"
+    (tmp_path / "skills" / "draw").mkdir(parents=True)
+    head = {"name": "draw", "description": "Draws.", "metadata": {"skillkit": {"tool_packs": ["visualization"]}}}
+    (tmp_path / "skills" / "draw" / "SKILL.md").write_text(f"---\n{json.dumps(head)}\n---\nDraw.\n")
+    opened = Reply(calls=[Call("activate_skill", {"name": "draw"})])
+    model = plain(opened, "Drawn.", settings={"skills.dirs": [str(tmp_path / "skills")]})
+    assert ["create_chart_tool" in names(request) for request in model.requests] == [False, True]

@@ -9,6 +9,8 @@ from skillkit_core import hookimpl
 from skillkit_core.descriptors import ConfigSection
 
 if TYPE_CHECKING:
+    from skillkit_engines import ToolPack
+
     from skillkit_core import Host, Tool
 
 
@@ -25,3 +27,19 @@ def register_tools(register: Callable[[Tool], None], host: Host) -> None:
 
     for tool in calendar_tools(host):
         register(tool)
+
+
+@hookimpl(optionalhook=True)
+def register_packs(register: Callable[[ToolPack], None]) -> None:
+    """Offer the pack ``calendar``, where the plugin ``engines`` is there: its tools wait until somebody asks for them."""
+    from skillkit_engines import ToolPack
+
+    register(
+        ToolPack(
+            "calendar",
+            "Events of calendars, and free time.",
+            ("list_events_tool", "find_free_time_tool", "add_event_tool"),
+            ("find_free_time_tool", "add_event_tool"),
+            waits=True,
+        )
+    )

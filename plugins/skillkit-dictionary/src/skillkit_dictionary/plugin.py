@@ -9,6 +9,8 @@ from skillkit_core import hookimpl, hookspec
 from skillkit_core.descriptors import ConfigSection, Factory
 
 if TYPE_CHECKING:
+    from skillkit_engines import ToolPack
+
     from skillkit_core import Host, Tool
 
 
@@ -48,3 +50,11 @@ def register_tools(register: Callable[[Tool], None], host: Host) -> None:
 
     for tool in dictionary_tools(host):
         register(tool)
+
+
+@hookimpl(optionalhook=True)
+def register_packs(register: Callable[[ToolPack], None]) -> None:
+    """Offer the pack ``dictionary``, where the plugin ``engines`` is there: its tools wait until somebody asks for them."""
+    from skillkit_engines import ToolPack
+
+    register(ToolPack("dictionary", "Look words up.", ("define_word_tool",), waits=True))

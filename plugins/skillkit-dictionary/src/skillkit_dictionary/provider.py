@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from skillkit_core import ToolError
+from skillkit_providers import chosen_provider
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -64,13 +64,4 @@ async def chosen_dictionary(host: Host) -> Dictionary:
     Raises:
         ToolError: none is named, there is none of that name, or something is missing for it.
     """
-    registry, name = host.registry("dictionaries"), host.config.section("dictionary").provider
-    known = ", ".join(registry.list())
-    if name is None:
-        raise ToolError(f"needs dictionary.provider in the configuration, one of: {known}")
-    if name not in registry.list():
-        raise ToolError(f"needs a dictionary {name!r}, which no plugin brings; dictionary.provider is one of: {known}")
-    found = cast("Dictionary", registry.get(name))
-    if (lacks := await found.usable()) is not None:
-        raise ToolError(f"{name} {lacks}")
-    return found
+    return cast("Dictionary", await chosen_provider(host, "dictionaries", "dictionary.provider", "a dictionary"))

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from skillkit_providers import provider_addresses
+
 from skillkit_core import Tool, ToolError, ToolOutput
 
 from .provider import Sense, chosen_dictionary
@@ -27,10 +29,7 @@ _SCHEMA = {
 
 def dictionary_tools(host: Host) -> tuple[Tool, ...]:
     """Return the tool. Its annotation ``host`` is the addresses of the dictionary, where it has any."""
-    config = host.config.section("dictionary", None)
-    addresses: tuple[str, ...] = ()
-    if config is not None and config.provider in host.registry("dictionaries").list():
-        addresses = tuple(host.registry("dictionaries").get(config.provider).addresses)
+    addresses = provider_addresses(host, "dictionaries", "dictionary.provider")
     facts: dict[str, Any] = {"mutates": "none", "host": addresses} if addresses else {"mutates": "none"}
     about = "Look a word up: its meanings with part of speech, examples, synonyms and opposites."
     return (Tool("define_word_tool", about, f"{__name__}:define", _SCHEMA, replay="safe", annotations=facts),)

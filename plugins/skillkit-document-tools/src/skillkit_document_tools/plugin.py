@@ -9,6 +9,8 @@ from skillkit_core import hookimpl
 from skillkit_core.descriptors import ConfigSection
 
 if TYPE_CHECKING:
+    from skillkit_engines import ToolPack
+
     from skillkit_core import Host, Tool
 
 
@@ -25,3 +27,25 @@ def register_tools(register: Callable[[Tool], None], host: Host) -> None:
 
     for tool in document_tools(host):
         register(tool)
+
+
+@hookimpl(optionalhook=True)
+def register_packs(register: Callable[[ToolPack], None]) -> None:
+    """Offer the pack ``documents``, where the plugin ``engines`` is there: its tools wait until somebody asks for them."""
+    from skillkit_engines import ToolPack
+
+    register(
+        ToolPack(
+            "documents",
+            "List, move and make documents and folders.",
+            (
+                "list_documents_by_type_tool",
+                "move_document_tool",
+                "list_folders_tool",
+                "create_user_file_tool",
+                "create_user_folder_tool",
+            ),
+            ("move_document_tool", "list_folders_tool", "create_user_file_tool", "create_user_folder_tool"),
+            waits=True,
+        )
+    )

@@ -17,6 +17,7 @@ from skillkit_engines import (
     load_context,
     messages_of,
     node,
+    plain_tools,
     run_below,
     settings_of,
     task_tools,
@@ -49,11 +50,11 @@ class ConversationalEngine:
         return ()
 
     def tools(self, task: Task) -> Sequence[str]:
-        """Return the tools that the skill and its packs name; where the skill names none, all of the agent."""
+        """Return the tools that the skill and its packs name; where the skill names none, those of the agent."""
         named = tool_names(task)
         if tool_names(replace(task, packs=())):
             return named
-        every = (tool.name for tool in task.agent.tools if task.tools is None or tool.name in task.tools)
+        every = (tool.name for tool in plain_tools(task.agent) if task.tools is None or tool.name in task.tools)
         return tuple(dict.fromkeys((*every, *named)))
 
     def prompt(self, task: Task) -> str:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         TaskResult as TaskResult,
         ToolPack as ToolPack,
     )
+    from .waiting import plain_tools as plain_tools
     from .work import (
         compose as compose,
         context_part as context_part,
@@ -78,6 +79,7 @@ _WHERE = {
         "CHAT", "EditorContext", "Engine", "Fragment", "Route", "RouteRequest", "SkillCandidate", "Task", "TaskResult",
         "ToolPack",
     ),
+    "waiting": ("plain_tools",),
     "work": (
         "compose", "context_part", "load_context", "messages_of", "node", "run_fragments", "task_tools", "tool_names",
     ),
@@ -88,7 +90,8 @@ __all__ = [
     "TaskResult", "TaskStartEvent", "ToolPack", "catalog_of", "choose", "compose", "context_part", "converse", "discover",
     "do_task", "earlier_notes", "editor_of", "engine_of", "filter_eligible", "gate_request", "gated_for",
     "gated_now", "keep_note", "last_route", "load_context", "messages_of", "name_plan",
-    "named_plan", "node", "rank", "route_rows", "run_below", "run_fragments", "settings_of", "task_tools", "tool_names",
+    "named_plan", "node", "plain_tools", "rank", "route_rows", "run_below", "run_fragments", "settings_of", "task_tools",
+    "tool_names",
 ]  # fmt: skip
 
 __version__ = "0.2.0"

@@ -18,6 +18,7 @@ from .registries import engine_of
 from .rounds import Notebook, converse
 from .settings import settings_of
 from .types import CHAT, Engine, Route, RouteRequest, Task, TaskResult
+from .waiting import plain_tools
 from .work import context_part, messages_of, task_tools, tool_names
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ class RoutedRun:
             Notebook(run, f"{self._entry}.chat"),
             messages_of(empty, run),
             system=agent.system_prompt(),
-            tools={tool.name: tool for tool in agent.tools},
+            tools={tool.name: tool for tool in plain_tools(agent)},
             purpose="engines.chat",
             max_rounds=CHAT_ROUNDS,
         )

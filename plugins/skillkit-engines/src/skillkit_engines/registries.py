@@ -32,6 +32,7 @@ class Catalog:
         self._host = host
         self.engines: frozenset[str] = frozenset(host.registry("engines").list())
         self.packs: Mapping[str, ToolPack] = {pack.name: pack for pack in host.registry("packs").items()}
+        self.waiting = frozenset(tool for pack in self.packs.values() if pack.waits for tool in pack.tools)
         self.fragments: Mapping[str, Fragment] = {one.name: one for one in host.registry("fragments").items()}
         self.loaders: frozenset[str] = frozenset(host.registry("context_loaders").list())
         self._required: dict[int, tuple[Skill, Sequence[str]]] = {}

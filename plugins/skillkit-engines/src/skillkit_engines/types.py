@@ -248,12 +248,15 @@ class ToolPack:
         description: one line for people and planners.
         tools: names of tools.
         optional: those of ``tools`` without which the pack is useful.
+        waits: where a model can ask for packs (``request_tools``), no request carries the tools until it does, or a skill, a step
+            or a person names them.
     """
 
     name: str
     description: str
     tools: tuple[str, ...]
     optional: tuple[str, ...] = ()
+    waits: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tools", tuple(self.tools))

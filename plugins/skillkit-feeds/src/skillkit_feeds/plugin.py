@@ -9,6 +9,8 @@ from skillkit_core import hookimpl
 from skillkit_core.descriptors import ConfigSection
 
 if TYPE_CHECKING:
+    from skillkit_engines import ToolPack
+
     from skillkit_core import Host, Tool
 
 
@@ -25,3 +27,19 @@ def register_tools(register: Callable[[Tool], None], host: Host) -> None:
 
     for tool in feed_tools(host):
         register(tool)
+
+
+@hookimpl(optionalhook=True)
+def register_packs(register: Callable[[ToolPack], None]) -> None:
+    """Offer the pack ``feeds``, where the plugin ``engines`` is there: its tools wait until somebody asks for them."""
+    from skillkit_engines import ToolPack
+
+    register(
+        ToolPack(
+            "feeds",
+            "Read RSS and Atom feeds.",
+            ("list_feeds_tool", "read_feed_tool", "add_feed_tool", "remove_feed_tool", "search_feed_items_tool"),
+            ("read_feed_tool", "add_feed_tool", "remove_feed_tool", "search_feed_items_tool"),
+            waits=True,
+        )
+    )

@@ -9,6 +9,8 @@ from skillkit_core import hookimpl, hookspec
 from skillkit_core.descriptors import ConfigSection, Factory
 
 if TYPE_CHECKING:
+    from skillkit_engines import ToolPack
+
     from skillkit_core import Host, Tool
 
 
@@ -48,3 +50,19 @@ def register_tools(register: Callable[[Tool], None], host: Host) -> None:
 
     for tool in image_tools(host):
         register(tool)
+
+
+@hookimpl(optionalhook=True)
+def register_packs(register: Callable[[ToolPack], None]) -> None:
+    """Offer the pack ``images``, where the plugin ``engines`` is there: its tools wait until somebody asks for them."""
+    from skillkit_engines import ToolPack
+
+    register(
+        ToolPack(
+            "images",
+            "Find, describe and make pictures.",
+            ("search_images_tool", "describe_image_tool", "generate_image_tool"),
+            ("describe_image_tool", "generate_image_tool"),
+            waits=True,
+        )
+    )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from skillkit_core import ToolError
+from skillkit_providers import chosen_provider as chosen
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -62,13 +62,4 @@ async def chosen_provider(host: Host) -> ImageProvider:
     Raises:
         ToolError: none is named, there is none of that name, or something is missing for it.
     """
-    registry, name = host.registry("image_providers"), host.config.section("images").provider
-    known = ", ".join(registry.list())
-    if name is None:
-        raise ToolError(f"needs images.provider in the configuration, one of: {known}")
-    if name not in registry.list():
-        raise ToolError(f"needs an image provider {name!r}, which no plugin brings; images.provider is one of: {known}")
-    provider = cast("ImageProvider", registry.get(name))
-    if (lacks := await provider.usable()) is not None:
-        raise ToolError(f"{name} {lacks}")
-    return provider
+    return cast("ImageProvider", await chosen(host, "image_providers", "images.provider", "an image provider"))

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from skillkit_providers import provider_addresses
+
 from skillkit_core import ImageBlock, TextBlock, Tool, ToolError, ToolOutput, UserMessage
 
 from .provider import chosen_provider
@@ -31,10 +33,7 @@ def _object(required: list[str], **properties: Mapping[str, Any]) -> dict[str, A
 
 def image_tools(host: Host) -> tuple[Tool, ...]:
     """Return the tools. Guards judge the files, and the addresses of the provider."""
-    config = host.config.section("images", None)
-    addresses: tuple[str, ...] = ()
-    if config is not None and config.provider in host.registry("image_providers").list():
-        addresses = tuple(host.registry("image_providers").get(config.provider).addresses)
+    addresses = provider_addresses(host, "image_providers", "images.provider")
     makes: dict[str, Any] = {"mutates": "world", "paths": ("path",)} | ({"host": addresses} if addresses else {})
     here = f"{__name__}:"
     return (

@@ -9,6 +9,8 @@ from skillkit_core import hookimpl
 from skillkit_core.descriptors import ConfigSection
 
 if TYPE_CHECKING:
+    from skillkit_engines import ToolPack
+
     from skillkit_core import Host, Tool
 
 
@@ -25,3 +27,13 @@ def register_tools(register: Callable[[Tool], None], host: Host) -> None:
 
     for tool in mail_tools(alone="permissions" not in host.plugins):
         register(tool)
+
+
+@hookimpl(optionalhook=True)
+def register_packs(register: Callable[[ToolPack], None]) -> None:
+    """Offer the pack ``email_content``, where the plugin ``engines`` is there: its tools wait until somebody asks for them."""
+    from skillkit_engines import ToolPack
+
+    register(
+        ToolPack("email_content", "Send a text by email; a person is asked first.", ("email_content_tool",), waits=True)
+    )

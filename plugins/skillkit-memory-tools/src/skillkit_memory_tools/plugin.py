@@ -9,6 +9,8 @@ from skillkit_core import hookimpl
 from skillkit_core.descriptors import ConfigSection
 
 if TYPE_CHECKING:
+    from skillkit_engines import ToolPack
+
     from skillkit_core import Tool
 
 
@@ -25,3 +27,19 @@ def register_tools(register: Callable[[Tool], None]) -> None:
 
     for tool in TOOLS:
         register(tool)
+
+
+@hookimpl(optionalhook=True)
+def register_packs(register: Callable[[ToolPack], None]) -> None:
+    """Offer the pack ``preferences``, where the plugin ``engines`` is there: its tools wait until somebody asks for them."""
+    from skillkit_engines import ToolPack
+
+    register(
+        ToolPack(
+            "preferences",
+            "What is known of the user, forgetting it, and the conversation so far.",
+            ("get_user_preferences_tool", "forget_fact_tool", "get_conversation_summary_tool"),
+            ("forget_fact_tool", "get_conversation_summary_tool"),
+            waits=True,
+        )
+    )

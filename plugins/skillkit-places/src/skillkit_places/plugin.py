@@ -9,6 +9,8 @@ from skillkit_core import hookimpl, hookspec
 from skillkit_core.descriptors import ConfigSection, Factory
 
 if TYPE_CHECKING:
+    from skillkit_engines import ToolPack
+
     from skillkit_core import Host, Tool
 
 
@@ -48,3 +50,19 @@ def register_tools(register: Callable[[Tool], None], host: Host) -> None:
 
     for tool in place_tools(host):
         register(tool)
+
+
+@hookimpl(optionalhook=True)
+def register_packs(register: Callable[[ToolPack], None]) -> None:
+    """Offer the pack ``places``, where the plugin ``engines`` is there: its tools wait until somebody asks for them."""
+    from skillkit_engines import ToolPack
+
+    register(
+        ToolPack(
+            "places",
+            "Keep places, and distances between them.",
+            ("list_locations_tool", "save_location_tool", "compute_distance_tool"),
+            ("save_location_tool", "compute_distance_tool"),
+            waits=True,
+        )
+    )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
-from skillkit_core import ToolError
+from skillkit_providers import chosen_provider as chosen
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -87,15 +87,4 @@ async def chosen_provider(host: Host) -> RouteProvider:
     Raises:
         ToolError: none is named, there is none of that name, or something is missing for it.
     """
-    registry, name = host.registry("route_providers"), host.config.section("navigation").provider
-    known = ", ".join(registry.list())
-    if name is None:
-        raise ToolError(f"needs navigation.provider in the configuration, one of: {known}")
-    if name not in registry.list():
-        raise ToolError(
-            f"needs a route provider {name!r}, which no plugin brings; navigation.provider is one of: {known}"
-        )
-    provider = cast("RouteProvider", registry.get(name))
-    if (lacks := await provider.usable()) is not None:
-        raise ToolError(f"{name} {lacks}")
-    return provider
+    return cast("RouteProvider", await chosen(host, "route_providers", "navigation.provider", "a route provider"))

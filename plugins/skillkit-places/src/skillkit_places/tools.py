@@ -8,6 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from skillkit_providers import provider_addresses
+
 from skillkit_core import Tool, ToolError, ToolOutput
 
 from . import places
@@ -39,9 +41,7 @@ def place_tools(host: Host) -> tuple[Tool, ...]:
     usual = FILE if config is None else config.file
     file = {"type": "string", "minLength": 1, "default": usual, "description": "The file of places."}
     reads = {"mutates": "none", "paths": {"file": usual}}
-    addresses: tuple[str, ...] = ()
-    if config is not None and config.provider in host.registry("route_providers").list():
-        addresses = tuple(host.registry("route_providers").get(config.provider).addresses)
+    addresses = provider_addresses(host, "route_providers", "navigation.provider")
     # which file is read decides where nothing leaves the machine
     routes = {"mutates": "none", "host": addresses} if addresses else reads
     here = f"{__name__}:"

@@ -11,7 +11,8 @@ from skillkit_core.descriptors import Command
 if TYPE_CHECKING:
     from skillkit_engines import ToolPack
 
-    from skillkit_core import AgentRunner
+    from skillkit_core import AgentRunner, HandlerContext
+    from skillkit_core.events.types import SessionStartEvent
     from skillkit_core.tools import Tool, ToolSet
 
     from .events import ToolsRequestedEvent
@@ -41,7 +42,7 @@ def register_packs(register: Callable[[ToolPack], None]) -> None:
     from .data import PACKS
 
     for pack in PACKS:
-        register(ToolPack(*pack))
+        register(ToolPack(*pack, waits=True))
 
 
 @hookimpl
@@ -54,19 +55,29 @@ def register_commands(register: Callable[[Command], None]) -> None:
 
 @hookimpl
 def register_tools(register: Callable[[ToolSet], None]) -> None:
-    """Offer ``request_tools`` where a skill names it."""
+    """Offer ``request_tools`` where a tool waits for it, or a skill names it."""
     from skillkit_core.tools import ToolSet
 
     register(ToolSet("toolpacks", _tools, lasting=True))
 
 
 def _tools(agent: AgentRunner) -> tuple[Tool, ...]:
-    kept, skills = agent.host.state("toolpacks"), agent.host.skills
-    if kept.get("version") != skills.version:
-        named = any("request_tools" in (*skill.tools, *skill.optional_tools) for skill in skills.items())
-        kept["version"], kept["named"] = skills.version, named
-    if not kept["named"]:
-        return ()
-    from .requesting import TOOLS
+    kept, host = agent.host.state("toolpacks"), agent.host
+    key = host.skills.version, host.registry("packs").version, host.tools.version
+    if kept.get("key") != key:
+        from .requesting import tools_for
 
-    return TOOLS
+        kept["key"], kept["tools"] = key, tools_for(host)
+    found: tuple[Tool, ...] = kept["tools"]
+    return found
+
+
+@hookimpl
+def session_start(event: SessionStartEvent, ctx: HandlerContext) -> None:
+    """Keep tools that wait out of requests, in sessions of hosts that have such tools."""
+    agent = ctx.agent
+    if agent is None or not any(pack.waits for pack in agent.host.registry("packs").items()):
+        return
+    from .keeping_back import keep_back
+
+    keep_back(agent)

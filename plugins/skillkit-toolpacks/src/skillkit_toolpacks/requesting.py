@@ -17,7 +17,7 @@ from .events import ToolsRequestedEvent
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host
 
-__all__ = ["TOOLS", "best_pack", "request_tools"]
+__all__ = ["best_pack", "request_tools", "tools_for"]
 
 _WORD = re.compile(r"[a-z0-9]+")
 _EMPTY = frozenset(
@@ -98,21 +98,27 @@ def _got(agent: AgentRunner) -> int:
     return count
 
 
-TOOLS = (
-    Tool(
-        "request_tools",
-        "Ask for more tools where yours do not suffice: name a pack, or say what you need. You have them in your next answer.",
-        f"{__name__}:request_tools",
-        {
-            "type": "object",
-            "properties": {
-                "pack": {"type": "string", "description": "Name of a pack."},
-                "query": {"type": "string", "description": "What you need, in words, where you know no name."},
-                "why": {"type": "string", "description": "What for."},
+def tools_for(host: Host) -> tuple[Tool, ...]:
+    """Return ``request_tools``, with the names of the packs that it can bring; nothing where no model needs it."""
+    here = {entry.item.name for entry in host.tools.entries()}
+    filled = [pack for pack in catalog_of(host).packs.values() if not here.isdisjoint(pack.tools)]
+    named = any("request_tools" in (*skill.tools, *skill.optional_tools) for skill in host.skills.items())
+    if not named and not any(pack.waits for pack in filled):
+        return ()
+    known = f" The packs: {', '.join(sorted(pack.name for pack in filled))}." if filled else ""
+    about = "Ask for more tools where yours do not suffice: name a pack, or say what you need. You have them in your next answer."
+    return (
+        Tool(
+            "request_tools", about + known, f"{__name__}:request_tools",
+            {
+                "type": "object",
+                "properties": {
+                    "pack": {"type": "string", "description": "Name of a pack."},
+                    "query": {"type": "string", "description": "What you need, in words, where you know no name."},
+                    "why": {"type": "string", "description": "What for."},
+                },
+                "additionalProperties": False,
             },
-            "additionalProperties": False,
-        },
-        sequential=True,
-        annotations={"mutates": "none", "grants": True},
-    ),
-)
+            sequential=True, annotations={"mutates": "none", "grants": True},
+        ),
+    )  # fmt: skip

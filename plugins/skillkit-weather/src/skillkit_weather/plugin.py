@@ -9,6 +9,8 @@ from skillkit_core import hookimpl, hookspec
 from skillkit_core.descriptors import ConfigSection, Factory
 
 if TYPE_CHECKING:
+    from skillkit_engines import ToolPack
+
     from skillkit_core import Host, Tool
 
 
@@ -50,3 +52,18 @@ def register_tools(register: Callable[[Tool], None], host: Host) -> None:
 
     for tool in weather_tools(host):
         register(tool)
+
+
+@hookimpl(optionalhook=True)
+def register_packs(register: Callable[[ToolPack], None]) -> None:
+    """Offer the pack ``weather``, where the plugin ``engines`` is there: its tools wait until somebody asks for them."""
+    from skillkit_engines import ToolPack
+
+    register(
+        ToolPack(
+            "weather",
+            "Weather now, forecasts, and past weather.",
+            ("weather_conditions_tool", "weather_forecast_tool", "weather_history_tool"),
+            waits=True,
+        )
+    )

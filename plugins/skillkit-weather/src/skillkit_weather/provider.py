@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, cast
 
-from skillkit_core import ToolError
+from skillkit_providers import chosen_provider as chosen
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -123,15 +123,4 @@ async def chosen_provider(host: Host) -> WeatherProvider:
     Raises:
         ToolError: none is named, there is none of that name, or something is missing for it.
     """
-    registry, name = host.registry("weather_providers"), host.config.section("weather").provider
-    known = ", ".join(registry.list())
-    if name is None:
-        raise ToolError(f"needs weather.provider in the configuration, one of: {known}")
-    if name not in registry.list():
-        raise ToolError(
-            f"needs a weather provider {name!r}, which no plugin brings; weather.provider is one of: {known}"
-        )
-    provider = cast("WeatherProvider", registry.get(name))
-    if (lacks := await provider.usable()) is not None:
-        raise ToolError(f"{name} {lacks}")
-    return provider
+    return cast("WeatherProvider", await chosen(host, "weather_providers", "weather.provider", "a weather provider"))

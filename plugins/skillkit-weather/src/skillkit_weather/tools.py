@@ -7,6 +7,8 @@ from dataclasses import asdict
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from skillkit_providers import provider_addresses
+
 from skillkit_core import Tool, ToolError, ToolOutput
 
 from .provider import Day, chosen_provider
@@ -28,10 +30,7 @@ def _object(required: list[str], **properties: Mapping[str, Any]) -> dict[str, A
 
 def weather_tools(host: Host) -> tuple[Tool, ...]:
     """Return the tools. Their annotation ``host`` is the addresses of the provider, so that permissions judge those."""
-    config = host.config.section("weather", None)
-    addresses: tuple[str, ...] = ()
-    if config is not None and config.provider in host.registry("weather_providers").list():
-        addresses = tuple(host.registry("weather_providers").get(config.provider).addresses)
+    addresses = provider_addresses(host, "weather_providers", "weather.provider")
     facts: dict[str, Any] = {"mutates": "none", "host": addresses} if addresses else {"mutates": "none"}
     here = f"{__name__}:"
     return (
