@@ -18,7 +18,7 @@ Kind = Literal["deny", "ask", "allow"]
 _NAMES = {
     "bash": "Bash", "read": "Read", "write": "Write", "edit": "Edit", "apply_patch": "Edit", "multi_edit": "MultiEdit",
     "notebook_edit": "NotebookEdit", "grep": "Grep", "glob": "Glob", "ls": "LS", "web_fetch": "WebFetch",
-    "web_search": "WebSearch", "activate_skill": "Skill", "spawn_agent": "Agent", "Task": "Agent",
+    "web_search": "WebSearch", "search_web_tool": "WebSearch", "activate_skill": "Skill", "spawn_agent": "Agent", "Task": "Agent",
     "ask_user": "AskUserQuestion",
 }  # fmt: skip
 EDITS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .client import Fetched as Fetched, Page as Page, WebClient as WebClient, client_of as client_of
+    from .search import SearchHit as SearchHit, SearchProvider as SearchProvider, chosen_provider as chosen_provider
+    from .tools import refused as refused
 
-__all__ = ["Fetched", "Page", "WebClient", "client_of"]
+_WHERE = {"SearchHit": "search", "SearchProvider": "search", "chosen_provider": "search", "refused": "tools"}
+__all__ = ["Fetched", "Page", "SearchHit", "SearchProvider", "WebClient", "chosen_provider", "client_of", "refused"]
 
 __version__ = "0.2.0"
 
@@ -21,6 +24,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    found = getattr(import_module(f"{__name__}.client"), name)
+    found = getattr(import_module(f"{__name__}.{_WHERE.get(name, 'client')}"), name)
     globals()[name] = found
     return found

@@ -87,7 +87,7 @@ def fetch_tool(host: Host) -> Tool:
 
 
 def refused(host: Host, args: Mapping[str, Any]) -> ToolCallEventResult | None:
-    """Block a call of ``web_fetch`` whose address is none, or private as it is written."""
+    """Block a call whose argument ``url`` is no web address, or private as it is written."""
     from .addresses import check, web_address
 
     try:
