@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +10,6 @@ import pytest
 from skillkit_schedule_tools import Store
 
 PLUGIN = Path(__file__).parent / "support" / "errand_plugin.py"
-
-
-@pytest.fixture(scope="session")
-def skillkit_preload() -> Sequence[str]:
-    return (
-        "skillkit_core.cli.main",
-        "skillkit_schedule_tools.loop",
-        "skillkit_schedule_tools.server",
-        "pydantic",
-        "cronsim",
-        "dateparser",
-    )
 
 
 @pytest.fixture

@@ -131,6 +131,7 @@ def test_a_reminder_is_printed_by_the_loop_and_shown_to_the_person_who_comes(com
     with command.terminal("chat", "--no-session") as screen:
         screen.send("Hello.\r")
         screen.wait_for("call Ida")
+        screen.wait_for("You said")
     assert not store.runs(state="unseen") and store.runs(state="seen")
 
 

@@ -8,7 +8,10 @@ from typing import NamedTuple
 
 from skillkit_core import ToolError
 
-__all__ = ["Bookmark", "keep"]
+__all__ = ["BOOKMARKS", "Bookmark", "keep"]
+
+BOOKMARKS = "bookmarks.md"
+"""The file of bookmarks where the configuration names none."""
 
 _SPECIAL = re.compile(r"([\\\[\]])")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-BOOKMARKS = "bookmarks.md"
+from .bookmarks import BOOKMARKS
 
 
 class ExportConfig(BaseModel):

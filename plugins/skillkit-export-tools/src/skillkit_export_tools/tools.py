@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillkit_core import Tool, ToolError, ToolOutput
 
-from .config import BOOKMARKS
+from .bookmarks import BOOKMARKS
 
 if TYPE_CHECKING:
     from skillkit_core import Host, ToolContext
