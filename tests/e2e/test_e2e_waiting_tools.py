@@ -38,3 +38,15 @@ def test_a_plain_request_with_every_package_installed_costs_little_more_than_the
     everything = carried(Host())
     assert set(everything) - set(standard) == {"request_tools"}
     assert sum(everything.values()) <= sum(standard.values()) + MORE
+
+
+CATALOGUE = (
+    "capture", "search_local", "search_web", "email_read", "email_send", "visualization", "math", "document_ops",
+    "document_write", "navigation", "org_tools", "memory", "formatting",
+)  # fmt: skip
+
+
+def test_with_every_package_installed_the_packs_of_the_catalogue_are_complete(skillkit_cli):
+    states = {row["name"]: row["state"] for row in skillkit_cli("packs", "list", "--json").ok().json}
+    assert {name: states[name] for name in CATALOGUE} == dict.fromkeys(CATALOGUE, "complete")
+    assert {"partial"} >= {state for name, state in states.items() if name not in CATALOGUE} - {"complete"}

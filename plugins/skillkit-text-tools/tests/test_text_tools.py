@@ -149,6 +149,7 @@ def test_merging_keeps_every_paragraph_and_merging_again_changes_nothing(texts):
 
 @settings(deadline=None)
 @example(text="* ")
+@example(text="*\\\r1")
 @example(text="a\n\n* * \n")
 @given(text=LINES)
 def test_any_markdown_becomes_org_without_a_heading_that_was_none(text):

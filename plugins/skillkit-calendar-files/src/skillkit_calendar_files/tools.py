@@ -33,10 +33,10 @@ def calendar_tools(host: Host) -> tuple[Tool, ...]:
     config = host.config.section("calendar", None)
     usual = list(FILES if config is None else config.files)
     files = {
-        "type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1, "maxItems": 50,
+        "type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 1000}, "minItems": 1, "maxItems": 50,
         "default": usual, "description": "The .ics files.",
     }  # fmt: skip
-    file = {"type": "string", "minLength": 1, "default": usual[0], "description": "The .ics file."}
+    file = {"type": "string", "minLength": 1, "maxLength": 1000, "default": usual[0], "description": "The .ics file."}
     reads = {"mutates": "none", "paths": {"files": usual}}
     span = {
         "first": {**_DATE, "description": "The first day; default: today."},

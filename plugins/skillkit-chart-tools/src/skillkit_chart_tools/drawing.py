@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,8 +34,7 @@ def drawn(
         ToolError: the numbers make no chart.
     """
     _check(kind, labels, series)
-    import pygal  # type: ignore[import-untyped]
-
+    pygal = _library()
     wide, high = _SIZE
     chart = getattr(pygal, _KINDS[kind])(
         width=wide, height=high, explicit_size=True, title=title or None, x_title=x_title or None, y_title=y_title or None,
@@ -69,6 +69,14 @@ def as_png(svg: str) -> bytes:
             "a PNG needs another package: pip install 'skillkit-chart-tools[png]'; an .svg needs none"
         ) from None
     return bytes(svg_to_bytes(svg_string=svg, background="#ffffff"))
+
+
+def _library() -> Any:
+    """Return pygal, without the importer that it leaves behind for plugins of its own: it slows and warns of every import."""
+    import pygal  # type: ignore[import-untyped]
+
+    sys.meta_path[:] = [one for one in sys.meta_path if type(one).__module__ != "pygal"]
+    return pygal
 
 
 def _check(kind: str, labels: Sequence[str | float], series: Sequence[tuple[str, Sequence[float | None]]]) -> None:

@@ -9,7 +9,7 @@ from skillkit_core import hookimpl
 from skillkit_core.descriptors import ConfigSection
 
 if TYPE_CHECKING:
-    from skillkit_core import HandlerContext, Tool, ToolCallEvent, ToolCallEventResult
+    from skillkit_core import HandlerContext, Host, Tool, ToolCallEvent, ToolCallEventResult
 
 
 @hookimpl
@@ -19,11 +19,11 @@ def register_config(register: Callable[[ConfigSection], None]) -> None:
 
 
 @hookimpl
-def register_tools(register: Callable[[Tool], None]) -> None:
-    """Offer both tools, when they are allowed. The pack ``search_web`` of ``toolpacks`` names them."""
-    from .tools import TOOLS
+def register_tools(register: Callable[[Tool], None], host: Host) -> None:
+    """Offer both tools. The pack ``search_web`` of ``toolpacks`` names them."""
+    from .tools import crawl_tools
 
-    for tool in TOOLS:
+    for tool in crawl_tools(host):
         register(tool)
 
 

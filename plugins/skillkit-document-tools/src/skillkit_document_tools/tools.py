@@ -20,9 +20,15 @@ __all__ = ["document_tools"]
 
 _LENGTH = 40_000  # characters of a document in one answer
 _LINE = 300  # characters of a line that was found
-_PATH = {"type": "string", "minLength": 1, "maxLength": 1000, "description": "The document, relative to the workspace."}
+_PATH = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 1000,
+    "pattern": r"\S",
+    "description": "The document, relative to the workspace.",
+}
 _TEXT = {"type": "string", "maxLength": 1_000_000, "description": "Markdown."}
-_WORDS = {"type": "string", "minLength": 1, "maxLength": 300, "description": "Words that all occur."}
+_WORDS = {"type": "string", "minLength": 1, "maxLength": 300, "pattern": r"\S", "description": "Words that all occur."}
 _LIMIT = {"type": "integer", "minimum": 1, "maximum": 500, "default": 50}
 _TYPE = {
     "type": "string",

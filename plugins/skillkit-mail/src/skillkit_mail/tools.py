@@ -26,13 +26,25 @@ __all__ = [
 ]  # fmt: skip
 
 _TEXT_CHARS = 4_000  # of a message in a listing
-_FOLDER = {"type": "string", "minLength": 1, "default": "INBOX", "description": "INBOX or a folder of it."}
+_FOLDER = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 200,
+    "default": "INBOX",
+    "description": "INBOX or a folder of it.",
+}
 _LIMIT = {"type": "integer", "minimum": 1, "maximum": 200, "default": 20, "description": "Most messages."}
 _ID = {"type": "string", "minLength": 1, "maxLength": 1000, "description": "The id of a message, as the listings say."}
 _ADDRESSES = {"type": "array", "items": {"type": "string", "minLength": 3, "maxLength": 320}, "maxItems": 50}
 _SUBJECT = {"type": "string", "maxLength": 500}
 _BODY = {"type": "string", "minLength": 1, "maxLength": 200_000, "description": "Plain text."}
-_WORDS = {"type": "string", "minLength": 1, "maxLength": 200, "description": "Words that all occur in head or text."}
+_WORDS = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 200,
+    "pattern": r"\S",
+    "description": "Words that all occur in head or text.",
+}
 _READS = {"mutates": "none"}
 _SENDS = {"mutates": "world", "requires_approval": True, "network": True}
 

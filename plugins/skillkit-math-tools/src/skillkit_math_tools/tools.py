@@ -19,6 +19,7 @@ _EXPRESSION = {
     "type": "string",
     "minLength": 1,
     "maxLength": 2000,
+    "pattern": r"\S",
     "description": "Numbers, + - * / // % ^ ( ), comparisons, sqrt, sin, log, factorial, max and the like, pi, e.",
 }
 _UNIT = {"type": "string", "minLength": 1, "maxLength": 60, "description": "km/h, degC, lb, m^2, kWh."}

@@ -24,6 +24,7 @@ __all__ = ["add_inbox_item", "list_todos", "org_tools", "parse_structure", "sear
 
 _DATE = {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"}
 _LIMIT = {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100, "description": "Most headings."}
+_QUERY = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": r"\S"}
 _TAGS = {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 50}, "maxItems": 20}
 
 
@@ -37,6 +38,7 @@ def org_tools(host: Host) -> tuple[Tool, ...]:
     inbox, folder, todo = (INBOX, FOLDER, TODO) if config is None else (config.inbox, config.folder, config.todo)
     path = {
         "type": "string",
+        "maxLength": 1000,
         "minLength": 1,
         "default": folder,
         "description": "An org file, or a folder of them.",
@@ -50,19 +52,19 @@ def org_tools(host: Host) -> tuple[Tool, ...]:
                      todo={"enum": ["", *todo], "default": todo[0] if todo else "",
                            "description": "The state; empty: a note."},
                      scheduled={**_DATE, "description": "When to begin."}, deadline={**_DATE, "description": "When it is due."},
-                     path={"type": "string", "minLength": 1, "default": inbox, "description": "The file."}),
+                     path={"type": "string", "minLength": 1, "maxLength": 1000, "default": inbox, "description": "The file."}),
              opt_in="permissions" not in host.plugins, sequential=True,
              annotations={"mutates": "files", "paths": {"path": inbox}}),
         Tool("parse_org_structure_tool", "Return the headings of org files as an outline.", f"{here}parse_structure",
              _object([], path=path, limit=_LIMIT), replay="safe", annotations=reads),
         Tool("list_org_todos_tool", "List the tasks of org files, the open ones unless others are asked for.",
              f"{here}list_todos",
-             _object([], path=path, limit=_LIMIT, tag={"type": "string", "description": "Only with this tag."},
-                     state={"type": "string", "description": "Only in this state, such as WAITING or DONE."},
+             _object([], path=path, limit=_LIMIT, tag={"type": "string", "maxLength": 50, "description": "Only with this tag."},
+                     state={"type": "string", "maxLength": 50, "description": "Only in this state, such as WAITING or DONE."},
                      due_before={**_DATE, "description": "Only with a schedule or deadline before this day."}),
              replay="safe", annotations=reads),
         Tool("search_org_headings_tool", "Find headings by words of their titles, tags and texts.", f"{here}search_headings",
-             _object(["query"], query={"type": "string", "minLength": 1, "maxLength": 200}, path=path, limit=_LIMIT),
+             _object(["query"], query=_QUERY, path=path, limit=_LIMIT),
              replay="safe", annotations=reads),
         Tool("get_org_statistics_tool", "Count the headings, tasks and tags of org files.", f"{here}statistics",
              _object([], path=path), replay="safe", annotations=reads),

@@ -39,7 +39,7 @@ def place_tools(host: Host) -> tuple[Tool, ...]:
     """Return the tools. Guards judge the file of places, and the addresses of the route provider."""
     config = host.config.section("navigation", None)
     usual = FILE if config is None else config.file
-    file = {"type": "string", "minLength": 1, "default": usual, "description": "The file of places."}
+    file = {"type": "string", "minLength": 1, "maxLength": 1000, "default": usual, "description": "The file of places."}
     reads = {"mutates": "none", "paths": {"file": usual}}
     addresses = provider_addresses(host, "route_providers", "navigation.provider")
     # which file is read decides where nothing leaves the machine

@@ -197,7 +197,10 @@ def markdown_to_org(text: str) -> str:
             if len(shown) == len(said) == last - first:
                 changed[first] = (
                     last,
-                    [_marker(line, old) + new for line, old, new in zip(lines[first:last], said, shown, strict=True)],
+                    [
+                        _no_heading(_marker(line, old) + new)
+                        for line, old, new in zip(lines[first:last], said, shown, strict=True)
+                    ],
                 )
     return "\n".join(_applied(lines, changed))
 
@@ -214,6 +217,11 @@ def _applied(lines: Sequence[str], changed: Mapping[int, tuple[int, list[str]]])
 def _marker(line: str, content: str) -> str:
     """Return what stands before the content of a line: a star as a bullet would be a heading in Org."""
     return _bullets(line[: line.find(content)] if content else "")
+
+
+def _no_heading(line: str) -> str:
+    """Return a line of a paragraph; one that begins with a star and a blank would be a heading in Org."""
+    return re.sub(r"\A\*(?=\**\s)", r"\\ast{}", line)
 
 
 def _bullets(text: str) -> str:

@@ -20,7 +20,7 @@ CLIPBOARD = "text-tools.clipboard"
 _MOST = 500_000  # characters of a text
 _CLIPBOARD_MOST = 50_000  # a note of a session is a line of a file
 _TEXT = {"type": "string", "maxLength": _MOST}
-_NAME = {"type": "string", "minLength": 1, "maxLength": 100, "description": "What it is called."}
+_NAME = {"type": "string", "minLength": 1, "maxLength": 100, "pattern": r"\S", "description": "What it is called."}
 _METHOD = {
     "enum": ["auto", "model", "rules"],
     "default": "auto",
@@ -145,7 +145,7 @@ async def transform(args: Mapping[str, Any], ctx: ToolContext) -> str:
     from .formats import transform_format
 
     found = await asyncio.to_thread(transform_format, args["text"], args["source"], args["target"])
-    return found or "[the result is empty]"
+    return found if found.strip() else "[the result is empty]"
 
 
 async def compare(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
