@@ -9,8 +9,7 @@ import pytest
 import skillkit_permissions.plugin
 import skillkit_schedule_tools.plugin
 import skillkit_skills.plugin
-from skillkit_schedule_tools import Schedule, store_of
-from skillkit_schedule_tools.loop import Loop
+from skillkit_schedule_tools import Loop, Schedule, store_of
 from skillkit_testkit.conformance import ToolConformance
 
 from skillkit_core import AgentConfig, AgentRunner, Survey, UserInterface, hookimpl

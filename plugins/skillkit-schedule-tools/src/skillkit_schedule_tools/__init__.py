@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .loop import Loop as Loop
     from .store import Schedule as Schedule, ScheduleRun as ScheduleRun, Store as Store, store_of as store_of
     from .when import When as When, following as following, read_when as read_when
 
-_WHERE = {"When": "when", "following": "when", "read_when": "when"}
-__all__ = ["Schedule", "ScheduleRun", "Store", "When", "following", "read_when", "store_of"]
+_WHERE = {"Loop": "loop", "When": "when", "following": "when", "read_when": "when"}
+__all__ = ["Loop", "Schedule", "ScheduleRun", "Store", "When", "following", "read_when", "store_of"]
 
 __version__ = "0.2.0"
 
