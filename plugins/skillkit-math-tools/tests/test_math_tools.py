@@ -35,12 +35,14 @@ def test_a_model_calculates_puts_values_into_a_formula_and_converts(call):
         ("evaluate_formula_tool", {"formula": "F = m * a", "values": {"m": 2.5, "a": "9.81"}}),
         ("convert_units_tool", {"value": "26.2", "source": "miles", "target": "km"}),
         ("convert_units_tool", {"value": 100, "source": "degC", "target": "degF"}),
+        ("calculate_expression_tool", {"expression": "sqrt(2)"}),
     )
     assert [one.text for one in told] == [
         "15% of 80 = 12",
         "F = 24.525",
         "26.2 miles = 42.1648128 km",
         "100 degC = 212 degF",
+        "sqrt(2) ≈ 1.4142135623731",
     ]
     assert told[1].details == {"exact": "24.525", "value": 24.525}
 

@@ -68,7 +68,8 @@ async def create_chart(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             with file.open("xb") as out:
-                return out.write(data)
+                out.write(data)
+                return len(data)
         except OSError as error:
             if file.exists():
                 raise ToolError(f"{name} is there already; nothing is overwritten") from None

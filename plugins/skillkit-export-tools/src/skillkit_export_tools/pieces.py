@@ -51,8 +51,10 @@ class Piece(NamedTuple):
 def parser() -> MarkdownIt:
     """Return the parser: CommonMark with tables, without HTML. A picture from elsewhere becomes a link to it."""
     from markdown_it import MarkdownIt
+    from markdown_it.renderer import RendererHTML
 
     made = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    assert isinstance(made.renderer, RendererHTML)
     own = made.renderer.rules["image"]
 
     def image(renderer: Any, tokens: Any, at: int, options: Any, env: Any) -> str:
@@ -115,8 +117,8 @@ def _runs(node: SyntaxTreeNode, look: Run) -> Iterator[Run]:
     if node.type == "image":
         yield look._replace(text=node.content or str(node.attrs.get("src", "")))
         return
-    more = {"strong": {"bold": True}, "em": {"italic": True}, "s": {"strike": True}}.get(node.type, {})
-    inner = look._replace(**more)
+    looks: dict[str, dict[str, Any]] = {"strong": {"bold": True}, "em": {"italic": True}, "s": {"strike": True}}
+    inner = look._replace(**looks.get(node.type, {}))
     if node.type == "link":
         inner = inner._replace(link=str(node.attrs.get("href", "")))
     for child in node.children:

@@ -65,7 +65,8 @@ async def export_to_format(args: Mapping[str, Any], ctx: ToolContext) -> ToolOut
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             with file.open("xb") as out:
-                return out.write(data)
+                out.write(data)
+                return len(data)
         except OSError as error:
             if file.exists():
                 raise ToolError(f"{name} is there already; nothing is overwritten") from None

@@ -38,7 +38,8 @@ def as_html(text: str, title: str, font: str | None = None) -> bytes:
 
 def as_text(text: str, title: str, font: str | None = None) -> bytes:
     """Return the text without marks: tables in columns, links with their addresses."""
-    pieces, lines = pieces_of(text), []
+    pieces = pieces_of(text)
+    lines: list[str] = []
     if title and not _begins_with(pieces, title):
         pieces.insert(0, Piece("heading", (Run(title),), 1))
     for piece in pieces:

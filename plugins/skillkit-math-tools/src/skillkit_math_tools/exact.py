@@ -26,7 +26,7 @@ from skillkit_core import ToolError
 
 __all__ = ["Number", "evaluate", "evaluate_formula", "written"]
 
-Number: TypeAlias = "Fraction | float | bool"
+Number: TypeAlias = Fraction | float | bool
 
 _MOST_BITS = 13_000  # of a numerator or a denominator: about 3,900 digits
 _MOST_FACTORIAL = 1_000
@@ -181,7 +181,7 @@ def _real(calculate: Callable[..., float]) -> Callable[..., float]:
     return lambda *given: calculate(*(float(one) for one in given))
 
 
-_OPERATORS = {
+_OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: _power, ast.USub: operator.neg, ast.UAdd: operator.pos,
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,

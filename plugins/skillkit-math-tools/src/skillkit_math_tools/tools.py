@@ -80,7 +80,7 @@ def _told(what: str, value: Number, unit: str = "") -> ToolOutput:
     from .exact import written
 
     shown = written(value)
-    details = {"exact": shown.partition(" ≈ ")[0] if not isinstance(value, float) else None}
-    return ToolOutput(
-        f"{what} = {shown}{unit}", details={**details, "value": None if abs(value) > 1e300 else float(value)}
-    )
+    sign = "" if shown.startswith("≈") else "= "
+    exact = None if isinstance(value, float) else shown.partition(" ≈ ")[0]
+    details = {"exact": exact, "value": float(value) if -1e300 < value < 1e300 else None}
+    return ToolOutput(f"{what} {sign}{shown}{unit}", details=details)

@@ -29,7 +29,7 @@ async def carry_out(host: Host, store: Store, schedule: Schedule, run: ScheduleR
     """Do a run, and keep what became of it. Nobody is asked: questions of guards are denied, or wait in the session."""
     try:
         if not run.session and (elsewhere := await _handed_over(host, schedule, run)):
-            result = {"state": "handed-over", "reason": elsewhere}
+            result: Mapping[str, str] = {"state": "handed-over", "reason": elsewhere}
         else:
             async with asyncio.timeout(seconds):
                 result = await _run(host, store, schedule, run)

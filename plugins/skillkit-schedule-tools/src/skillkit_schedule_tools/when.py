@@ -121,7 +121,8 @@ def between(when: When, first: float, last: float, most: int) -> list[float]:
         return [first]
     from cronsim import CronSim
 
-    moments, zone = [], _zone(when.zone)
+    moments: list[float] = []
+    zone = _zone(when.zone)
     for moment in CronSim(when.cron, datetime.fromtimestamp(last + 1, zone), reverse=True):
         if moment.timestamp() < first or len(moments) == most:
             break
@@ -219,14 +220,14 @@ def _clock(found: re.Match[str]) -> tuple[int, int]:
 
 
 def _moment(words: str, zone: str, now: float) -> float:
-    import dateparser
+    import dateparser  # type: ignore[import-untyped]
 
     place = _zone(zone)
     base = datetime.fromtimestamp(now, place).replace(tzinfo=None)
     rules = {"TIMEZONE": zone, "RETURN_AS_TIMEZONE_AWARE": True, "PREFER_DATES_FROM": "future", "RELATIVE_BASE": base,
              "DATE_ORDER": "YMD"}  # fmt: skip
     for one in _spelled(words):
-        found = dateparser.parse(one, languages=["en"], settings=rules)  # type: ignore[arg-type]
+        found = dateparser.parse(one, languages=["en"], settings=rules)
         if found is not None:
             return float(found.timestamp())
     raise UsageError(f"it is not clear when {words!r} is", hint=_HINT)
