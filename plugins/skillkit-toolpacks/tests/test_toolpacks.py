@@ -314,3 +314,16 @@ def test_what_a_person_the_agent_or_an_active_skill_names_does_not_wait(plain, t
     opened = Reply(calls=[Call("activate_skill", {"name": "draw"})])
     model = plain(opened, "Drawn.", settings={"skills.dirs": [str(tmp_path / "skills")]})
     assert ["create_chart_tool" in names(request) for request in model.requests] == [False, True]
+
+
+def test_without_the_plugin_engines_nothing_waits_and_nothing_fails(make_host):
+    host = make_host(("skills", skillkit_skills.plugin), ("toolpacks", skillkit_toolpacks.plugin), ("charts", Charts()))
+    model = ScriptedModel(["Hi."])
+
+    async def main() -> None:
+        async with AgentRunner(AgentConfig(model="any"), host=host) as agent:
+            agent.set_adapter(model)
+            await agent.chat("Go.")
+
+    asyncio.run(main())
+    assert names(model.requests[0]) == ["create_chart_tool", "look"] and not host.problems

@@ -50,9 +50,9 @@ def webhook() -> None:
 @json_option
 @click.pass_context
 def add(ctx: click.Context, name: str, words: tuple[str, ...], skill: str, approvals: str, as_json: bool) -> None:
-    """Make a webhook that runs a request in this folder, and print its secret, this once.
+    """Make a webhook, and print its secret, this once.
 
-    What the caller sends is added to the request as data.
+    Its request runs in this folder. What the caller sends is added as data.
     """
     host: Host = ctx.obj.host
     check_name(name)
@@ -112,7 +112,7 @@ def remove(ctx: click.Context, name: str) -> None:
 @json_option
 @click.pass_context
 def serve(ctx: click.Context, address: str, port: int | None, beyond_loopback: bool, as_json: bool) -> None:
-    """Take calls, and run what they start and what is scheduled, until it is stopped."""
+    """Take calls, and run them and what is due."""
     host: Host = ctx.obj.host
     if address not in _LOOPBACK and not beyond_loopback:
         hint = "let a proxy with TLS forward to 127.0.0.1, or write --beyond-loopback"

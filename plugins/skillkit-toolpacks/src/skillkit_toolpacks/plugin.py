@@ -63,6 +63,8 @@ def register_tools(register: Callable[[ToolSet], None]) -> None:
 
 def _tools(agent: AgentRunner) -> tuple[Tool, ...]:
     kept, host = agent.host.state("toolpacks"), agent.host
+    if "packs" not in host.kinds:
+        return ()  # the plugin engines is not there
     key = host.skills.version, host.registry("packs").version, host.tools.version
     if kept.get("key") != key:
         from .requesting import tools_for
@@ -76,7 +78,11 @@ def _tools(agent: AgentRunner) -> tuple[Tool, ...]:
 def session_start(event: SessionStartEvent, ctx: HandlerContext) -> None:
     """Keep tools that wait out of requests, in sessions of hosts that have such tools."""
     agent = ctx.agent
-    if agent is None or not any(pack.waits for pack in agent.host.registry("packs").items()):
+    if (
+        agent is None
+        or "packs" not in agent.host.kinds
+        or not any(pack.waits for pack in agent.host.registry("packs").items())
+    ):
         return
     from .keeping_back import keep_back
 
