@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from dataclasses import dataclass
+
+from skillkit_core.config import setting
 
 from .bookmarks import BOOKMARKS
 
+__all__ = ["ExportConfig"]
 
-class ExportConfig(BaseModel):
+
+@dataclass(frozen=True, slots=True)
+class ExportConfig:
     """Where addresses are kept, and the font of PDF files."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    bookmarks: str = Field(BOOKMARKS, min_length=1, description="The file of bookmarks, relative to the workspace.")
-    font: str | None = Field(
-        None, description="A TrueType font for PDF files whose text is not Latin; default: one of this machine."
+    bookmarks: str = setting(BOOKMARKS, "file of bookmarks, relative to the workspace", min_length=1)
+    font: str | None = setting(
+        None, "TrueType font for PDF files whose text is not Latin; default: one of this machine"
     )

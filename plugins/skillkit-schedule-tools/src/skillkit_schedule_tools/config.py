@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from dataclasses import dataclass
+
+from skillkit_core.config import setting
+
+__all__ = ["ScheduleConfig", "WebhookConfig"]
 
 
-class ScheduleConfig(BaseModel):
+@dataclass(frozen=True, slots=True)
+class ScheduleConfig:
     """How runs without a person are done."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    zone: str | None = Field(None, description="The time zone of words that name none; default: that of this machine.")
-    seconds: float = Field(3600.0, gt=0, description="Seconds after which a run is stopped.")
-    parallel: int = Field(
-        2, ge=1, le=32, description="How many schedules run side by side; of each there is one run at a time."
-    )
+    zone: str | None = setting(None, "time zone of words that name none; default: that of this machine")
+    seconds: float = setting(3600.0, "seconds after which a run is stopped", gt=0)
+    parallel: int = setting(2, "schedules that run side by side; of each there is one run at a time", ge=1, le=32)
 
 
-class WebhookConfig(BaseModel):
+@dataclass(frozen=True, slots=True)
+class WebhookConfig:
     """What a webhook takes."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    port: int = Field(8787, ge=0, le=65_535, description="The port; 0: a free one.")
-    max_bytes: int = Field(65_536, ge=1, le=10_000_000, description="Bytes of what a caller sends.")
-    rate: int = Field(30, ge=1, le=10_000, description="Calls of one webhook in a minute.")
+    port: int = setting(8787, "port; 0: a free one", ge=0, le=65_535)
+    max_bytes: int = setting(65_536, "bytes of what a caller sends", ge=1, le=10_000_000)
+    rate: int = setting(30, "calls of one webhook in a minute", ge=1, le=10_000)
