@@ -93,3 +93,13 @@ def test_a_delivery_with_a_known_key_is_the_same_run_and_no_more_wait_than_may(s
     store.add(Schedule("hook", "webhook", "Look.", secret="s"))
     assert store.deliver("hook", NOW, "a", "k") == (1, True) and store.deliver("hook", NOW, "a", "k") == (1, False)
     assert [store.deliver("hook", NOW, "x", None) is None for _ in range(101)].count(True) == 2
+
+
+def test_a_reminder_is_told_once_each_time_and_never_run(store):
+    when = read_when("every hour", "UTC", NOW)
+    made = store.add(Schedule("ida", "remind", "Call Ida.", next=NOW + HOUR, **when._asdict()))
+    assert store.due(NOW + HOUR) == [] and store.take(made.id, NOW + HOUR) is None and store.remind(NOW) == []
+    (told,) = store.remind(NOW + HOUR)
+    assert told.text == "Call Ida." and store.remind(NOW + HOUR) == [told], "until somebody has seen it"
+    store.update(told.number, state="seen")
+    assert store.remind(NOW + HOUR) == [] and len(store.remind(NOW + 3 * HOUR)) == 1

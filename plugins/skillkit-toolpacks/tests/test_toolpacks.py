@@ -316,6 +316,21 @@ def test_what_a_person_the_agent_or_an_active_skill_names_does_not_wait(plain, t
     assert ["create_chart_tool" in names(request) for request in model.requests] == [False, True]
 
 
+def test_why_says_what_a_tool_waits_for(make_host):
+    host = make_host(
+        ("skills", skillkit_skills.plugin), ("engines", skillkit_engines.plugin), ("toolpacks", skillkit_toolpacks.plugin),
+        ("charts", Charts()),
+    )  # fmt: skip
+    agent = AgentRunner(AgentConfig(model="any"), host=host)
+
+    async def told() -> Any:
+        async with agent:
+            await agent.open()
+            return skillkit_toolpacks.plugin.explain_tools(agent)
+
+    assert asyncio.run(told()) == {"create_chart_tool": "waits for the pack visualization, which request_tools brings"}
+
+
 def test_without_the_plugin_engines_nothing_waits_and_nothing_fails(make_host):
     host = make_host(("skills", skillkit_skills.plugin), ("toolpacks", skillkit_toolpacks.plugin), ("charts", Charts()))
     model = ScriptedModel(["Hi."])

@@ -211,8 +211,8 @@ class Store:
             return []
         with self._opened() as base:
             rows = base.execute(
-                "SELECT id FROM schedules s WHERE next <= ? OR EXISTS (SELECT 1 FROM runs WHERE schedule = s.id AND state IN "
-                "('queued', 'running')) ORDER BY next IS NULL, next, id",
+                "SELECT id FROM schedules s WHERE kind != 'remind' AND (next <= ? OR EXISTS (SELECT 1 FROM runs WHERE "
+                "schedule = s.id AND state IN ('queued', 'running'))) ORDER BY next IS NULL, next, id",
                 (now,),
             )
             return [str(row[0]) for row in rows]
@@ -227,7 +227,7 @@ class Store:
         Call it with the lock of the schedule: a run that is marked as running then has nobody who runs it.
         """
         with self._opened() as base:
-            row = base.execute("SELECT * FROM schedules WHERE id = ?", (name,)).fetchone()
+            row = base.execute("SELECT * FROM schedules WHERE id = ? AND kind != 'remind'", (name,)).fetchone()
             if row is None:
                 return None
             schedule = Schedule(*row)

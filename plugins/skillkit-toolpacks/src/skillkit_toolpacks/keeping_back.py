@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillkit_engines import plain_tools
+from skillkit_engines import catalog_of, plain_tools
 
 from skillkit_core import TurnStartResult
 from skillkit_core.messages import ToolResultMessage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from skillkit_core import AgentRunner
     from skillkit_core.events.types import TurnStartEvent
     from skillkit_core.messages import AgentMessage
 
-__all__ = ["keep_back"]
+__all__ = ["keep_back", "waiting"]
 
 
 def keep_back(agent: AgentRunner) -> None:
@@ -33,6 +33,17 @@ def keep_back(agent: AgentRunner) -> None:
         return TurnStartResult(tools=tuple(tool for tool in event.tools if tool.name in plain))
 
     agent.events.on("turn_start", narrow, phase="first")
+
+
+def waiting(agent: AgentRunner) -> Mapping[str, str]:
+    """Return the tools of an agent that wait, each with its pack."""
+    plain = {tool.name for tool in plain_tools(agent)}
+    packs = {name: pack.name for pack in catalog_of(agent.host).packs.values() if pack.waits for name in pack.tools}
+    return {
+        tool.name: f"waits for the pack {packs[tool.name]}, which request_tools brings"
+        for tool in agent.tools
+        if tool.name not in plain
+    }
 
 
 def _brought(messages: Sequence[AgentMessage]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core import hookimpl
@@ -72,6 +72,16 @@ def _tools(agent: AgentRunner) -> tuple[Tool, ...]:
         kept["key"], kept["tools"] = key, tools_for(host)
     found: tuple[Tool, ...] = kept["tools"]
     return found
+
+
+@hookimpl(optionalhook=True)
+def explain_tools(agent: AgentRunner) -> Mapping[str, str] | None:
+    """Say which tools wait, and for what, where the plugin ``why`` is there."""
+    if "packs" not in agent.host.kinds:
+        return None
+    from .keeping_back import waiting
+
+    return waiting(agent)
 
 
 @hookimpl
