@@ -131,7 +131,7 @@ def catalogue(make_host: Callable[..., Any], call_tools: Callable[..., Any], web
     return tools, calls, play
 
 
-def test_t_2_each_tool_works_and_is_typed_and_annotated(catalogue):
+def test_t_1_and_t_2_each_tool_works_and_is_typed_and_annotated(catalogue):
     tools, calls, play = catalogue
     turns: list[Any] = list(calls.items())
     turns.insert(
