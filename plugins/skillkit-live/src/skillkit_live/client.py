@@ -245,8 +245,13 @@ class RpcClient:
         """Shorten the conversation now; return whether that freed something."""
         return (await self._call("compact", p.CompactResult)).compacted
 
+    async def call(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Do what a method of the protocol asks; return the result as JSON. The methods above do that for one method each."""
+        found: dict[str, Any] = await self._connection.ask(method, params)
+        return found
+
     async def _call(self, method: str, result: type[R], **params: Any) -> R:
-        return result.model_validate(await self._connection.ask(method, params))
+        return result.model_validate(await self.call(method, params))
 
     async def _handle(self, method: str, params: Any) -> Any:
         match method:

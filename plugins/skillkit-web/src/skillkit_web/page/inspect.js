@@ -1,0 +1,215 @@
+// Beside the conversation: agents, plan, usage, why, branches, the model.
+import { add, button, dollars, fill, fresh, h, opening, short } from './dom.js';
+import { drawn } from './plan.js';
+import { act, get } from './wire.js';
+import { words } from './words.js';
+
+const BUCKETS = [['input', words.input], ['output', words.output], ['cache_read', words.cached]];
+const TASKS = { pending: '☐', doing: '▶', done: '☑' };
+
+export class Inspect {
+  constructor(session, failed) {
+    this.session = session;
+    this.failed = failed;
+    this.agents = h('ul', { class: 'tree' });
+    this.tasks = h('ul', { class: 'tasks' });
+    this.plan = h('div');
+    this.used = h('dl', { class: 'used' });
+    this.context = h('div');
+    this.turns = h('ol', { class: 'turns' });
+    this.branches = h('ul', { class: 'branches' });
+    this.planBox = section(words.plan, this.tasks, this.plan);
+    this.planBox.hidden = true;
+    this.element = h('div', { class: 'sections' },
+      section(words.agents, this.agents),
+      this.planBox,
+      section(words.usage, this.used, this.context, h('a', { href: '/usage' }, 'All sessions and budgets')),
+      this.lazy(words.why, words.whyHint, this.turns, () => this.listTurns()),
+      this.lazy(words.branches, '', this.branches, () => this.listBranches()),
+      this.models());
+  }
+
+  lazy(title, hint, list, read) {
+    const { head, panel } = opening(title, 'section-head');
+    panel.addEventListener('opened', async () => {
+      fill(list, h('li', { class: 'hint' }, words.loading));
+      try {
+        await read();
+      } catch (error) {
+        fill(list, h('li', { class: 'hint' }, error.message));
+      }
+    });
+    add(panel, hint && h('p', { class: 'hint' }, hint), list);
+    return h('section', {}, h('h2', {}, head), panel);
+  }
+
+  begin(shot) {
+    this.usage = { ...shot.usage };
+    this.cost = shot.cost;
+    this.running = new Map();
+    this.leaf = shot.leaf;
+    fill(this.tasks);
+    fill(this.plan);
+    this.planBox.hidden = true;
+    for (const { type, data } of shot.entries) if (type === 'custom') this.noted(data.custom_type, data);
+    this.showAgents();
+    this.showUsage();
+  }
+
+  noted(kind, data) {
+    if (kind === 'planning.tasks') this.showTasks(data.tasks);
+    if (kind?.startsWith('planner.')) this.hasPlan();
+  }
+
+  event(event) {
+    const path = event.agent_path.join('/');
+    switch (event.type) {
+      case 'agent_start':
+        this.running.set(path, { path: event.agent_path, state: 'running', tokens: 0 });
+        this.showAgents();
+        break;
+      case 'agent_end': {
+        const agent = this.running.get(path);
+        if (agent) agent.state = event.outcome;
+        this.showAgents();
+        break;
+      }
+      case 'usage': {
+        for (const [bucket] of BUCKETS) this.usage[bucket] = (this.usage[bucket] ?? 0) + (event.usage[bucket] ?? 0);
+        this.cost += event.cost ?? 0;
+        const agent = this.running.get(path);
+        if (agent) agent.tokens += event.usage.total;
+        this.showAgents();
+        this.showUsage();
+        break;
+      }
+      case 'context_transform':
+        if (event.agent_path.length === 1 && event.window) this.showContext(event.tokens, event.window);
+        break;
+      case 'tool_execution_end':
+        if (Array.isArray(event.details?.tasks)) this.showTasks(event.details.tasks);
+        break;
+      case 'plan_end':
+      case 'step_end':
+      case 'plan_start':
+      case 'step_start':
+        this.hasPlan();
+        break;
+    }
+  }
+
+  showAgents() {
+    if (!this.running.size) return fill(this.agents, h('li', { class: 'hint' }, words.noAgents));
+    fill(this.agents, [...this.running.values()].map(({ path, state, tokens }) =>
+      h('li', { class: `depth-${Math.min(path.length - 1, 5)}`, 'data-state': state },
+        h('span', { class: 'tool-name' }, path.at(-1).split(':')[0]), h('span', { class: 'facts' }, [state, tokens && `${short(tokens)} tokens`].filter(Boolean).join(' · ')))));
+  }
+
+  showTasks(tasks) {
+    this.planBox.hidden = !tasks.length && !this.plan.childElementCount;
+    fill(this.tasks, tasks.map((one) => h('li', { 'data-state': one.state }, h('span', { 'aria-hidden': 'true' }, TASKS[one.state] ?? '·'), ' ', one.task, h('span', { class: 'unseen' }, ` (${one.state})`))));
+  }
+
+  // A plan of the planner is drawn from what its command tells.
+  hasPlan() {
+    this.planBox.hidden = false;
+    clearTimeout(this.drawing);
+    this.drawing = setTimeout(async () => {
+      try {
+        const { plan } = await get(`/api/book/plan?session=${this.session}`);
+        fill(this.plan, h('p', { class: 'hint' }, `${plan.query} · ${plan.status}`), drawn(plan));
+      } catch (error) {
+        fill(this.plan, h('p', { class: 'hint' }, error.message));
+      }
+    }, 400);
+  }
+
+  showUsage() {
+    const rows = BUCKETS.map(([bucket, name]) => [name, short(this.usage[bucket] ?? 0)]);
+    if (this.cost) rows.push([words.cost, dollars(this.cost)]);
+    fill(this.used, rows.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value))));
+  }
+
+  showContext(tokens, window) {
+    const label = `${words.context}: about ${short(tokens)} of ${short(window)} tokens, ${Math.round((100 * tokens) / window)} %`;
+    fill(this.context, h('p', { class: 'hint' }, label), h('meter', { min: '0', max: String(window), high: String(window * 0.8), value: String(tokens), 'aria-label': label }));
+  }
+
+  async listTurns() {
+    const { turns } = await get(`/api/book/turns?session=${this.session}`);
+    fill(this.turns, turns.length
+      ? turns.map((one) => h('li', {}, h('a', { href: `/why/${this.session}/${one.turn}` }, words.turn(one.turn)), h('span', { class: 'hint' }, ` ${one.asked ?? ''} · ${short((one.input ?? 0) + (one.output ?? 0))} tokens`)))
+      : h('li', { class: 'hint' }, words.nothing));
+  }
+
+  async listBranches() {
+    const { leaf, entries } = await act(this.session, 'entries');
+    const byId = new Map(entries.map((entry) => [entry.id, entry]));
+    const current = new Set();
+    for (let id = leaf; id; id = byId.get(id)?.parent_id) current.add(id);
+    const depth = new Map();
+    const splits = new Map();
+    for (const entry of entries) splits.set(entry.parent_id, (splits.get(entry.parent_id) ?? 0) + (entry.type === 'message' ? 1 : 0));
+    const rows = [];
+    for (const entry of entries) {
+      depth.set(entry.id, (depth.get(entry.parent_id) ?? 0) + (entry.parent_id && splits.get(entry.parent_id) > 1 ? 1 : 0));
+      const message = entry.data.message;
+      if (entry.type !== 'message' || message.role !== 'user') continue;
+      const text = (typeof message.content === 'string' ? message.content : message.content.map((block) => block.text ?? '').join(' ')).slice(0, 90);
+      rows.push(h('li', { class: `depth-${Math.min(depth.get(entry.id), 5)}`, 'data-current': current.has(entry.id) ? 'yes' : 'no' },
+        h('span', { class: 'words' }, text),
+        h('span', { class: 'row' },
+          button(words.moveHere, () => this.go('move', ends(entries, entry, current)), { class: 'quiet', title: text }),
+          button(words.forkHere, () => this.go('fork', ends(entries, entry, current)), { class: 'quiet', title: text }))));
+    }
+    fill(this.branches, rows.length ? rows : h('li', { class: 'hint' }, words.nothing));
+  }
+
+  async go(method, entry) {
+    try {
+      await act(this.session, method, { entry });
+      await this.listBranches();
+    } catch (error) {
+      this.failed(error.message);
+    }
+  }
+
+  models() {
+    const list = h('datalist', { id: fresh('models') });
+    const input = h('input', { type: 'text', id: fresh('model'), list: list.id, autocomplete: 'off' });
+    input.addEventListener('focus', async () => {
+      if (list.childElementCount) return;
+      try {
+        const { models } = await act(this.session, 'models');
+        fill(list, models.map((model) => h('option', { value: `${model.provider}/${model.id}` })));
+      } catch (error) {
+        this.failed(error.message);
+      }
+    });
+    const form = h('form', { class: 'row' }, h('label', { class: 'unseen', for: input.id }, words.modelTitle), input, list, h('button', { type: 'submit' }, words.useModel));
+    form.addEventListener('submit', async (event) => {
+      event.preventDefault();
+      const [provider, ...rest] = input.value.split('/');
+      try {
+        await act(this.session, 'set_model', rest.length ? { provider, model: rest.join('/') } : { model: provider });
+        input.value = '';
+      } catch (error) {
+        this.failed(error.message);
+      }
+    });
+    return h('section', {}, h('h2', {}, words.modelTitle), form);
+  }
+}
+
+const section = (title, ...children) => h('section', {}, h('h2', {}, title), ...children);
+
+// The entry at which what a message began has ended: the last one before the next message of the person on its branch.
+function ends(entries, from, current) {
+  let last = from;
+  for (;;) {
+    const next = entries.filter((entry) => entry.parent_id === last.id);
+    const found = next.find((entry) => current.has(entry.id)) ?? next.at(-1);
+    if (!found || (found.type === 'message' && found.data.message.role === 'user')) return last.id;
+    last = found;
+  }
+}

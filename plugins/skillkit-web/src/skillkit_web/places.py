@@ -1,0 +1,236 @@
+"""Where sessions are: in this process, or in another one of this user, to which this server attaches."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from skillkit_commands import changes_of
+from skillkit_frontend import as_before, last_answer
+from skillkit_live import FellBehind, RpcClient
+
+from skillkit_core import Origin, Session, SessionLocked, SkillKitError, UsageError, project_content
+
+if TYPE_CHECKING:
+    from skillkit_frontend import Choices
+    from skillkit_live import Live, Lives
+
+    from skillkit_core import AgentConfig, Host
+
+__all__ = ["ORIGIN", "Place", "Places"]
+
+ORIGIN = Origin("web")
+_ROOM = 256  # messages of another process that wait for a tab; one that reads slower comes back
+
+
+class Place(Protocol):
+    """A session, wherever it is."""
+
+    here: bool
+
+    def messages(self, after: str | None) -> AsyncIterator[dict[str, Any]]:
+        """Yield what happens after a message, or from a snapshot on, until the session is closed there."""
+
+    async def act(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Do what a method of the protocol asks."""
+
+    def untrusted(self) -> list[str]:
+        """Return what the folder brings and what does not count, because nobody trusted it."""
+
+
+class Here:
+    """A session of this process.
+
+    Args:
+        live: the session.
+        answers: the kinds of questions that tabs answer.
+    """
+
+    here = True
+
+    def __init__(self, live: Live, answers: Collection[str]) -> None:
+        self.live, self._answers = live, answers
+
+    async def messages(self, after: str | None) -> AsyncIterator[dict[str, Any]]:
+        """Yield what happens."""
+        async with self.live.attach(after, answers=self._answers) as client:
+            try:
+                async for message in client:
+                    yield message.to_dict()
+            except FellBehind:
+                return  # the tab comes back
+
+    async def act(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Do what a method asks."""
+        return await self.live.act(method, params, ORIGIN)
+
+    def untrusted(self) -> list[str]:
+        """Return what does not count."""
+        host = self.live.agent.host
+        return [
+            str(folder / part)
+            for folder in changes_of(host)
+            for part in project_content(host, str(folder))
+            if (folder / part).exists()
+        ]
+
+
+class There:
+    """A session of another process: a terminal, an editor, a program.
+
+    Args:
+        endpoint: its socket.
+    """
+
+    here = False
+
+    def __init__(self, endpoint: str) -> None:
+        self._endpoint = endpoint
+
+    async def messages(self, after: str | None) -> AsyncIterator[dict[str, Any]]:
+        """Yield what happens."""
+        waiting: asyncio.Queue[Mapping[str, Any] | None] = asyncio.Queue()
+        async with RpcClient(endpoint=self._endpoint, name="web", on_message=waiting.put_nowait, after=after) as client:
+            gone = asyncio.create_task(client.ended.wait())
+            gone.add_done_callback(lambda _: waiting.put_nowait(None))
+            try:
+                while (message := await waiting.get()) is not None and waiting.qsize() < _ROOM:
+                    yield dict(message)
+            finally:
+                gone.cancel()
+
+    async def act(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Do what a method asks."""
+        async with RpcClient(endpoint=self._endpoint, name="web") as client:
+            return await client.call(method, params)
+
+    def untrusted(self) -> list[str]:
+        """Return nothing: the process that has the session says it."""
+        return []
+
+
+class Places:
+    """Finds sessions, and begins them.
+
+    Args:
+        lives: the sessions of this process.
+        config: the agents of sessions.
+        choices: what the command line says.
+        folders: folders beside that of the command in which sessions may begin.
+    """
+
+    def __init__(self, lives: Lives, config: AgentConfig, choices: Choices, folders: Collection[Path]) -> None:
+        self._lives, self._config, self._choices = lives, config, choices
+        self._answers = ("survey",) if choices.approvals == "deny" else ("approval", "survey")
+        self.folders = list(dict.fromkeys(folder.resolve() for folder in (self.host.cwd, *folders)))
+
+    @property
+    def host(self) -> Host:
+        """The host of the folder in which the command was started."""
+        return self._lives.host()
+
+    async def begin(self, folder: str | None) -> str:
+        """Begin a session in a folder; return its id.
+
+        Raises:
+            UsageError: no session may begin there.
+        """
+        wanted = Path(folder).resolve() if folder else self.folders[0]
+        if wanted not in [*self.folders, *(await self._known())]:
+            raise UsageError(f"no session begins in {wanted} here", hint="start 'skillkit web --folder' with it")
+        return (await self._lives.open("new", folder=wanted, origin=ORIGIN, config=self._config)).id
+
+    async def _known(self) -> set[Path]:
+        rows = await self.host.session_store().list()
+        return {Path(str(row["cwd"])).resolve() for row in rows if row.get("cwd")}
+
+    async def place(self, session: str) -> Place:
+        """Return a session, opened if nobody has it open.
+
+        Raises:
+            UnknownSession: there is none. SkillKitError: it cannot be opened.
+        """
+        for live in self._lives:
+            if live.id == session and live.state != "closed":
+                return Here(live, self._answers)
+        folder, before = await self._last(session)
+        try:
+            config = replace(self._config, **before) if before else self._config
+            live = await self._lives.open(session, folder=folder, origin=ORIGIN, config=config)
+        except SessionLocked as locked:
+            if locked.owner is None or locked.owner.endpoint is None:
+                hint = "close it there; this page tries again by itself"
+                raise SkillKitError(f"another process has session {session} open", hint=hint) from locked
+            return There(locked.owner.endpoint)
+        return Here(live, self._answers)
+
+    async def _last(self, session: str) -> tuple[Path, dict[str, Any]]:
+        """Return the folder of a session, and the model that answered last."""
+        store = self.host.session_store()
+        seen = await Session.open(store, await store.find(session), time.time, read_only=True)
+        await seen.close()
+        made_in = seen.handle.header.cwd
+        folder = Path(made_in) if made_in else self.host.cwd
+        if not folder.is_dir():
+            raise UsageError(f"the folder of session {session} is gone: {folder}")
+        return folder, as_before(self._lives.host(folder), self._choices, last_answer(seen))
+
+    async def sessions(self, limit: int) -> list[dict[str, Any]]:
+        """Return the sessions, newest first: those of the store in which something was said, with what they do now."""
+        states = {live.id: live.state for live in self._lives}
+        rows = await self.host.session_store().list(limit=limit)
+        return [
+            {
+                "id": row["id"],
+                "title": row.get("title") or "",
+                "folder": str(row.get("cwd") or ""),
+                "updated": row.get("updated"),
+                "state": states.get(row["id"]) or ("suspended" if row.get("suspended") else "closed"),
+            }
+            for row in rows
+            if row.get("messages") and not row.get("nested")
+        ]
+
+    async def inbox(self) -> list[dict[str, Any]]:
+        """Return the questions that wait, of all sessions."""
+        found = await self._lives.inbox(ORIGIN.principal)
+        titles = {row["id"]: row.get("title") for row in await self.host.session_store().list()} if found else {}
+        return [
+            {
+                "session": one.session,
+                "title": one.title or titles.get(one.session) or "",
+                "folder": one.folder,
+                "question": one.question,
+            }
+            for one in found
+        ]
+
+
+async def until(messages: AsyncIterator[dict[str, Any]], over: asyncio.Event, beat: float) -> AsyncIterator[Any]:
+    """Yield messages until an event is set, and ``None`` after each ``beat`` seconds in which nothing came."""
+    async with aclosing(messages):  # type: ignore[type-var]
+        ended = asyncio.ensure_future(over.wait())
+        coming: asyncio.Future[Any] | None = None
+        try:
+            while True:
+                coming = coming or asyncio.ensure_future(anext(messages, None))  # type: ignore[arg-type]
+                await asyncio.wait({coming, ended}, timeout=beat, return_when=asyncio.FIRST_COMPLETED)
+                if ended.done():
+                    return
+                if not coming.done():
+                    yield None
+                    continue
+                message, coming = coming.result(), None
+                if message is None:
+                    return
+                yield message
+        finally:
+            ended.cancel()
+            if coming is not None:
+                coming.cancel()
+                await asyncio.gather(coming, return_exceptions=True)

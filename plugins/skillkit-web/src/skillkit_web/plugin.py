@@ -1,0 +1,20 @@
+"""The plugin ``web``: the command ``web``, and its section of the configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from skillkit_core import Command, hookimpl
+from skillkit_core.descriptors import ConfigSection
+
+
+@hookimpl
+def register_commands(register: Callable[[Command], None]) -> None:
+    """Offer ``skillkit web``."""
+    register(Command("web", "skillkit_web.command:web", "Work with agents on a page in the browser."))
+
+
+@hookimpl
+def register_config(register: Callable[[ConfigSection], None]) -> None:
+    """Offer the section ``web``."""
+    register(ConfigSection("web", "skillkit_web.config:WebConfig"))
