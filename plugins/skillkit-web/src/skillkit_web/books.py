@@ -1,4 +1,4 @@
-"""What the commands of other plugins tell as JSON: usage, budgets, why, skills, plugins, servers, plans."""
+"""What the commands of other plugins tell as JSON: usage, budgets, why, skills, plugins, servers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,6 @@ BOOKS = {
     ),
     "why": Book("why", {"turn": ("why", "{session}", "{turn}", "--json")}),
     "turns": Book("why", {"turns": ("why", "{session}", "--list", "--json")}),
-    "plan": Book("planner", {"plan": ("plans", "show", "{session}", "--json")}),
     "skills": Book("skills", {"skills": ("skills", "list", "--json")}),
     "plugins": Book("", {"plugins": ("plugins", "list", "--json")}),
     "servers": Book("mcp", {"servers": ("mcp", "list", "--json")}),

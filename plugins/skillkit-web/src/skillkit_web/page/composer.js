@@ -4,12 +4,14 @@ import { act, post } from './wire.js';
 import { words } from './words.js';
 
 const COMMAND = /^\/[\p{L}\w][\w:.-]*(\s|$)/u;
-const SUGGESTED = 8;
+const SUGGESTED = 7;
 
 export class Composer {
-  constructor(session, told) {
+  // told: says something to the person; spoken: called when the person has spoken
+  constructor(session, told, spoken) {
     this.session = session;
     this.told = told;
+    this.spoken = spoken;
     this.images = [];
     this.text = h('textarea', { id: 'message', rows: '1', placeholder: words.placeholder, autocomplete: 'off', spellcheck: 'true' });
     this.stop = button(words.stop, () => this.end(), { class: 'danger', hidden: true });
@@ -20,7 +22,7 @@ export class Composer {
     this.suggestions = h('div', { class: 'suggestions', role: 'group', 'aria-label': words.commands, hidden: true });
     this.form = h('form', { class: 'composer' }, this.waiting, this.suggestions,
       h('label', { class: 'unseen', for: 'message' }, words.message), this.text, this.attached,
-      h('div', { class: 'row' }, button(words.attach, () => this.file.click(), { class: 'quiet' }), this.file, h('span', { class: 'space' }),
+      h('div', { class: 'row' }, button(words.image, () => this.file.click(), { class: 'quiet', title: words.attach }), this.file, h('span', { class: 'space' }),
         this.stop, this.queue, h('button', { type: 'submit', class: 'primary' }, words.send)));
     this.form.addEventListener('submit', (event) => (event.preventDefault(), this.send('auto')));
     this.text.addEventListener('keydown', (event) => this.key(event));
@@ -75,6 +77,7 @@ export class Composer {
     this.images = [];
     fill(this.attached);
     this.put('');
+    this.spoken();
     try {
       if (/^\/(new|resume)\s*$/.test(text.trim())) {
         location.href = '/new';
@@ -85,8 +88,8 @@ export class Composer {
         await post(`/api/s/${this.session}/say`, { text, images: images.map(({ data, media_type }) => ({ data, media_type })), delivery });
       }
     } catch (error) {
-      this.told(error.message, 'error');
-      if (!this.text.value) this.put(text);
+      const known = this.told(error.message, 'error'); // the run says it, too
+      if (!known && !this.text.value) this.put(text);
       this.images = [...images, ...this.images];
       this.showImages();
     }

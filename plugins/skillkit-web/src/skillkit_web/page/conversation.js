@@ -19,9 +19,9 @@ export class Conversation {
     this.blank = h('div', { class: 'blank' }, h('h2', {}, words.emptyTitle), h('p', { class: 'folder' }), h('p', { class: 'hint' }, words.emptyHint));
     this.scroll = h('div', { class: 'scroll', role: 'log', 'aria-live': 'polite', 'aria-label': 'Conversation', tabindex: '0' }, this.log.element);
     this.end = button('Go to the end', () => this.follow(true), { class: 'end', hidden: true });
-    this.composer = new Composer(session, (text, kind) => this.told(text, kind));
+    this.composer = new Composer(session, (text, kind) => this.told(text, kind), () => this.follow(true));
     this.questions = new Questions(session, (text) => this.told(text), () => this.composer.focus());
-    this.inspect = new Inspect(session, (text) => this.told(text, 'error'));
+    this.inspect = new Inspect(session, (text) => this.told(text, 'error'), (plan) => this.log.plan(plan));
     fill(document.getElementById('main'), h('div', { class: 'conversation' }, this.banner, h('div', { class: 'view' }, this.blank, this.scroll, this.end), this.questions.element, this.composer.form));
     fill(document.getElementById('inspect'), this.inspect.element);
     this.pinned = true;
@@ -39,14 +39,18 @@ export class Conversation {
   }
 
   follow(always = false) {
-    if (always || this.pinned) this.scroll.scrollTop = this.scroll.scrollHeight;
+    this.pinned ||= always;
+    if (this.pinned) this.scroll.scrollTop = this.scroll.scrollHeight;
   }
 
+  // Say something to the person; return whether the log says it already.
   told(text, kind = 'note') {
-    this.log.note(text, kind);
+    const known = kind === 'error' && text === this.log.lastError;
+    if (kind === 'error') this.log.error(text);
+    else this.log.note(text, kind);
     this.blank.hidden = true;
-    this.pinned = true;
-    this.follow();
+    this.follow(true);
+    return known;
   }
 
   // --- the connection -----------------------------------------------------------------------------------------
@@ -90,7 +94,7 @@ export class Conversation {
         this.event(message.event);
         break;
       case 'question':
-        this.questions.ask(message.question);
+        this.ask(message.question);
         this.side.soon();
         break;
       case 'question_answered':
@@ -116,20 +120,26 @@ export class Conversation {
   begin(shot) {
     if (shot.session !== this.session) this.moved(shot.session);
     this.folder = shot.folder;
-    this.inspect.begin(shot);
     this.tokens = shot.usage.total;
     this.cost = shot.cost;
     this.log.clear();
     shot.entries.forEach((entry) => this.log.entry(entry));
+    this.inspect.begin(shot);
     this.composer.begin(shot.queue);
     shot.events.forEach((event) => this.event(event));
     this.questions.begin(shot.questions);
+    shot.questions.forEach((question) => this.log.asked(question));
     this.model = shot.model;
     this.status(shot.state);
     this.header();
     fill(this.blank.querySelector('.folder'), this.side.short(shot.folder));
     this.pinned = true;
     this.side.soon();
+  }
+
+  ask(question) {
+    this.questions.ask(question);
+    this.log.asked(question);
   }
 
   // The agent went on in another session: a copy, for example.
@@ -161,6 +171,7 @@ export class Conversation {
     this.state = state;
     if (state !== 'asking' && state !== 'suspended') this.questions.begin([]);
     this.composer.state(state);
+    this.side.does(this.session, state);
     this.show(state);
   }
 

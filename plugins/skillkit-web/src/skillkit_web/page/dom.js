@@ -52,7 +52,7 @@ export function opening(name, className = '', open = false) {
 export const short = (number) =>
   number < 10_000 ? number.toLocaleString('en-US') : number < 1e6 ? `${(number / 1000).toFixed(1)}k` : `${(number / 1e6).toFixed(1)}M`;
 
-export const dollars = (cost) => (cost ? `$${cost < 0.1 ? cost.toFixed(4) : cost.toFixed(2)}` : '');
+export const dollars = (cost) => (!cost ? '' : cost < 0.0001 ? '<$0.0001' : `$${cost < 0.1 ? cost.toFixed(4) : cost.toFixed(2)}`);
 
 export const seconds = (time) => (time >= 60 ? `${Math.floor(time / 60)} min ${Math.round(time % 60)} s` : `${time.toFixed(1)} s`);
 

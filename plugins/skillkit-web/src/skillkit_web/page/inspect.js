@@ -1,19 +1,21 @@
 // Beside the conversation: agents, plan, usage, why, branches, the model.
 import { add, button, dollars, fill, fresh, h, opening, short } from './dom.js';
-import { drawn } from './plan.js';
 import { act, get } from './wire.js';
 import { words } from './words.js';
 
 const BUCKETS = [['input', words.input], ['output', words.output], ['cache_read', words.cached]];
-const TASKS = { pending: '☐', doing: '▶', done: '☑' };
+const STEPS = { running: 'doing', retrying: 'doing', completed: 'done', failed: 'failed', cancelled: 'failed', skipped: 'failed' };
+const TASKS = { failed: '✕', pending: '☐', doing: '▶', done: '☑' };
 
 export class Inspect {
-  constructor(session, failed) {
+  // failed: says an error; planned: shows a plan
+  constructor(session, failed, planned) {
     this.session = session;
     this.failed = failed;
+    this.show = planned;
     this.agents = h('ul', { class: 'tree' });
     this.tasks = h('ul', { class: 'tasks' });
-    this.plan = h('div');
+    this.plan = h('ol', { class: 'tasks' });
     this.used = h('dl', { class: 'used' });
     this.context = h('div');
     this.turns = h('ol', { class: 'turns' });
@@ -50,21 +52,26 @@ export class Inspect {
     this.leaf = shot.leaf;
     fill(this.tasks);
     fill(this.plan);
+    this.drawn = null;
     this.planBox.hidden = true;
     for (const { type, data } of shot.entries) if (type === 'custom') this.noted(data.custom_type, data);
     this.showAgents();
     this.showUsage();
   }
 
+  // Lists of tasks and plans are notes of the session.
   noted(kind, data) {
     if (kind === 'planning.tasks') this.showTasks(data.tasks);
-    if (kind?.startsWith('planner.')) this.hasPlan();
+    else if (kind === 'planner.plan') this.planned(data.id, data.steps, data.query);
+    else if (kind === 'planner.step') this.step(data.step_id, data);
+    else if (kind === 'planner.end' && this.drawn) this.drawn.status = data.status;
   }
 
   event(event) {
     const path = event.agent_path.join('/');
     switch (event.type) {
       case 'agent_start':
+        if (event.agent_path.length === 1) this.running.clear();
         this.running.set(path, { path: event.agent_path, state: 'running', tokens: 0 });
         this.showAgents();
         break;
@@ -89,11 +96,15 @@ export class Inspect {
       case 'tool_execution_end':
         if (Array.isArray(event.details?.tasks)) this.showTasks(event.details.tasks);
         break;
+      case 'plan_created':
+        this.planned(event.plan, event.steps, '');
+        break;
+      case 'plan_step':
+        this.step(event.step, event);
+        break;
       case 'plan_end':
-      case 'step_end':
-      case 'plan_start':
-      case 'step_start':
-        this.hasPlan();
+        if (this.drawn) this.drawn.status = event.status;
+        this.drawPlan();
         break;
     }
   }
@@ -110,18 +121,28 @@ export class Inspect {
     fill(this.tasks, tasks.map((one) => h('li', { 'data-state': one.state }, h('span', { 'aria-hidden': 'true' }, TASKS[one.state] ?? '·'), ' ', one.task, h('span', { class: 'unseen' }, ` (${one.state})`))));
   }
 
-  // A plan of the planner is drawn from what its command tells.
-  hasPlan() {
-    this.planBox.hidden = false;
+  planned(id, steps, query) {
+    this.drawn = { id, query, status: 'running', steps: steps.map((step) => ({ state: 'not started', target: step.skill_name || step.subgraph_name || step.collaboration || '', ...step })) };
+    this.show(this.drawn);
+    this.drawPlan();
+  }
+
+  step(number, { state, reason, ms, usage }) {
+    const found = this.drawn?.steps.find((step) => step.step_id === number);
+    if (found) Object.assign(found, { state, reason, ms: ms ?? found.ms, tokens: usage?.tokens ?? found.tokens });
+    this.drawPlan();
+  }
+
+  // Draw in a moment: several steps change at once.
+  drawPlan() {
     clearTimeout(this.drawing);
-    this.drawing = setTimeout(async () => {
-      try {
-        const { plan } = await get(`/api/book/plan?session=${this.session}`);
-        fill(this.plan, h('p', { class: 'hint' }, `${plan.query} · ${plan.status}`), drawn(plan));
-      } catch (error) {
-        fill(this.plan, h('p', { class: 'hint' }, error.message));
-      }
-    }, 400);
+    this.drawing = setTimeout(() => {
+      if (!this.drawn) return;
+      fill(this.plan, this.drawn.steps.map((step) =>
+        h('li', { 'data-state': STEPS[step.state] ?? 'pending' }, h('span', { 'aria-hidden': 'true' }, TASKS[STEPS[step.state] ?? 'pending']), ' ', `${step.step_id} ${step.target}`, h('span', { class: 'facts' }, step.state))));
+      this.show(this.drawn);
+      this.planBox.hidden = false;
+    }, 100);
   }
 
   showUsage() {
@@ -138,7 +159,7 @@ export class Inspect {
   async listTurns() {
     const { turns } = await get(`/api/book/turns?session=${this.session}`);
     fill(this.turns, turns.length
-      ? turns.map((one) => h('li', {}, h('a', { href: `/why/${this.session}/${one.turn}` }, words.turn(one.turn)), h('span', { class: 'hint' }, ` ${one.asked ?? ''} · ${short((one.input ?? 0) + (one.output ?? 0))} tokens`)))
+      ? turns.map((one) => h('li', {}, h('a', { href: `/why/${this.session}/${one.turn}` }, words.turn(one.turn)), h('span', { class: 'hint' }, ` ${brief(one.asked ?? '')} · ${short((one.input ?? 0) + (one.output ?? 0))} tokens`)))
       : h('li', { class: 'hint' }, words.nothing));
   }
 
@@ -155,12 +176,12 @@ export class Inspect {
       depth.set(entry.id, (depth.get(entry.parent_id) ?? 0) + (entry.parent_id && splits.get(entry.parent_id) > 1 ? 1 : 0));
       const message = entry.data.message;
       if (entry.type !== 'message' || message.role !== 'user') continue;
-      const text = (typeof message.content === 'string' ? message.content : message.content.map((block) => block.text ?? '').join(' ')).slice(0, 90);
+      const text = (typeof message.content === 'string' ? message.content : message.content.map((block) => block.text ?? '').join(' '));
       rows.push(h('li', { class: `depth-${Math.min(depth.get(entry.id), 5)}`, 'data-current': current.has(entry.id) ? 'yes' : 'no' },
-        h('span', { class: 'words' }, text),
+        h('span', { class: 'words' }, brief(text)),
         h('span', { class: 'row' },
-          button(words.moveHere, () => this.go('move', ends(entries, entry, current)), { class: 'quiet', title: text }),
-          button(words.forkHere, () => this.go('fork', ends(entries, entry, current)), { class: 'quiet', title: text }))));
+          button(words.moveHere, () => this.go('move', ends(entries, entry, current)), { class: 'quiet', title: brief(text) }),
+          button(words.forkHere, () => this.go('fork', ends(entries, entry, current)), { class: 'quiet', title: brief(text) }))));
     }
     fill(this.branches, rows.length ? rows : h('li', { class: 'hint' }, words.nothing));
   }
@@ -200,6 +221,11 @@ export class Inspect {
     return h('section', {}, h('h2', {}, words.modelTitle), form);
   }
 }
+
+const brief = (text) => {
+  const line = text.replaceAll(/\s+/g, ' ').trim();
+  return line.length > 80 ? `${line.slice(0, 79)}…` : line;
+};
 
 const section = (title, ...children) => h('section', {}, h('h2', {}, title), ...children);
 

@@ -2,6 +2,7 @@
 import { add, fill, h, opening, seconds, visible } from './dom.js';
 import { counts, shown } from './diff.js';
 import { Prose } from './markdown.js';
+import { drawn } from './plan.js';
 import { words } from './words.js';
 
 const MOST = 64 * 1024; // characters of the output of a call that are shown
@@ -101,6 +102,7 @@ export class Log {
     this.element.replaceChildren();
     this.calls = new Map();
     this.inner = new Map();
+    this.plans = new Map();
     this.close();
     this.lastError = '';
   }
@@ -116,7 +118,8 @@ export class Log {
     this.close();
     const from = origin?.kind && origin.kind !== 'web' ? h('span', { class: 'from' }, ` · ${origin.id ?? origin.kind}`) : null;
     const body = h('div', { class: 'words' }, text.length > LONG ? `${text.slice(0, LONG)} …` : text);
-    const article = h('article', { class: 'you', 'aria-label': words.you }, h('p', { class: 'who' }, words.you, from), body);
+    const who = this.path.length > 1 ? words.task : words.you;
+    const article = h('article', { class: 'you', 'aria-label': who }, h('p', { class: 'who' }, who, from), body);
     if (text.length > LONG) {
       const more = h('button', { type: 'button', class: 'quiet' }, words.showMore);
       more.addEventListener('click', () => (fill(body, text), more.remove()));
@@ -173,6 +176,17 @@ export class Log {
     this.parts = new Map();
   }
 
+  // A call that waits for a decision says so.
+  asked(question) {
+    if (question.kind !== 'approval') return;
+    let log = this;
+    for (const name of (question.agent_path ?? []).slice(1)) log = log?.inner.get(name);
+    const call = log?.call(question.tool_call_id, question.tool);
+    if (!call || call.ended) return;
+    call.call(question.args);
+    call.say('suspended');
+  }
+
   note(text, kind = 'note') {
     this.add(h('p', { class: kind }, text));
   }
@@ -207,6 +221,7 @@ export class Log {
     const { type, data } = entry;
     if (type === 'message' || type === 'custom_message') this.message(data.message);
     else if (type === 'compaction') this.note(words.compacted);
+    else if (type === 'custom' && data.custom_type === 'planner.plan') this.plan({ status: 'running', ...data });
     else if (type === 'branch_summary') this.note(`${words.branch}: ${data.summary ?? ''}`);
   }
 
@@ -267,7 +282,7 @@ export class Log {
   update(part) {
     if (part.type === 'text_delta' && part.content) this.prose(part.index ?? 0).append(part.content);
     else if (part.type === 'thinking_delta' && part.content) this.thought(part.index ?? 0).append(part.content);
-    else if (part.type === 'tool_call_start') this.call(part.tool_call_id, part.tool_name);
+    else if (part.type === 'tool_call_start' && part.tool_call_id) this.call(part.tool_call_id, part.tool_name);
   }
 
   ended(event) {
@@ -280,6 +295,21 @@ export class Log {
       }
     }
     this.state?.(event.outcome);
+  }
+
+  // A plan, drawn anew with each change.
+  plan(plan) {
+    if (!this.plans.has(plan.id)) {
+      const facts = h('span', { class: 'facts' });
+      const { head, panel } = opening([h('span', { class: 'tool-name' }, words.plan), ' ', h('span', { class: 'about' }, plan.query), ' ', facts], 'tool-head', true);
+      const element = this.add(h('div', { class: 'tool', 'data-state': 'running' }, head, panel));
+      this.plans.set(plan.id, { element, facts, panel });
+    }
+    const { element, facts, panel } = this.plans.get(plan.id);
+    const done = plan.steps.filter((step) => step.state === 'completed').length;
+    element.dataset.state = { completed: 'ok', failed: 'error' }[plan.status] ?? plan.status;
+    fill(facts, words.stepsDone(done, plan.steps.length));
+    fill(panel, drawn(plan));
   }
 
   // The log of an agent inside.

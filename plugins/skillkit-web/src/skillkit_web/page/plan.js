@@ -2,7 +2,7 @@
 import { h, visible } from './dom.js';
 
 const SVG = 'http://www.w3.org/2000/svg';
-const [BOX, HIGH, GAP, ROW] = [190, 58, 44, 76];
+const [BOX, HIGH, GAP, ROW] = [206, 58, 40, 76];
 const MARKS = { completed: '✓', failed: '✕', running: '▶', retrying: '↻', waiting: '?', skipped: '–', cancelled: '–' };
 
 const s = (tag, attributes, ...children) => {
@@ -40,14 +40,14 @@ export function drawn(plan) {
     }));
   const boxes = plan.steps.map((step) => {
     const [x, y] = places.get(step.step_id);
-    const facts = [step.state, step.ms ? `${(step.ms / 1000).toFixed(1)} s` : '', step.tokens ? `${step.tokens} tokens` : ''].filter(Boolean).join(' · ');
+    const facts = [step.state ?? 'not started', step.ms ? `${(step.ms / 1000).toFixed(1)} s` : '', step.tokens ? `${step.tokens} tokens` : ''].filter(Boolean).join(' · ');
     const title = s('title', {});
     title.textContent = visible(`${step.sub_query ?? ''} ${step.reason ?? ''}`.trim());
-    const lines = [['name', 20, `${MARKS[step.state] ?? '·'} ${step.step_id} ${step.target}`], ['facts', 35, facts], ['query', 50, step.sub_query ?? '']];
+    const lines = [['name', 20, `${MARKS[step.state] ?? '·'} ${step.step_id} ${step.target ?? ''}`], ['became', 35, facts], ['query', 50, step.sub_query ?? '']];
     return s('g', { class: `step ${step.state}` }, title, s('rect', { x, y, width: BOX, height: HIGH, rx: 8 }),
       ...lines.map(([kind, dy, text]) => {
         const element = s('text', { class: kind, x: x + 10, y: y + dy });
-        element.textContent = cut(text, kind === 'name' ? 24 : 29);
+        element.textContent = cut(text, kind === 'name' ? 25 : 31);
         return element;
       }));
   });

@@ -10,6 +10,7 @@ export class Side {
   constructor() {
     this.found = { sessions: [], folders: [], short: {}, inbox: 0 };
     this.changed = () => {};
+    this.now = {};
     setInterval(() => document.visibilityState === 'visible' && this.look(), EVERY);
   }
 
@@ -29,6 +30,12 @@ export class Side {
     this.changed();
   }
 
+  // What the session that is open here does, which this page knows first.
+  does(session, state) {
+    this.now = { session, state };
+    this.show();
+  }
+
   short(folder) {
     return this.found.short[folder] ?? folder ?? '';
   }
@@ -44,7 +51,7 @@ export class Side {
       if (!groups.has(one.folder)) groups.set(one.folder, []);
       groups.get(one.folder).push(one);
     }
-    const text = JSON.stringify([this.found, location.pathname]);
+    const text = JSON.stringify([this.found, this.now, location.pathname]);
     if (text === this.shown) return;
     this.shown = text;
     fill(document.getElementById('folders'), [...groups].map(([folder, rows]) => this.group(folder, rows)));
@@ -56,13 +63,13 @@ export class Side {
   group(folder, rows) {
     const begin = this.found.folders.length > 1 || !this.found.folders.includes(folder);
     return h('section', { class: 'folder' },
-      h('div', { class: 'folder-head' }, h('h2', { title: folder }, this.short(folder)),
+      h('div', { class: 'folder-head' }, h('h2', { title: folder }, h('bdi', {}, this.short(folder))),
         begin && h('a', { class: 'begin', href: `/new?folder=${encodeURIComponent(folder)}`, 'aria-label': words.newIn(this.short(folder)), title: words.newIn(this.short(folder)) }, '+')),
       rows.length ? h('ul', {}, rows.map((row) => this.row(row))) : h('p', { class: 'hint' }, words.sessionsHere));
   }
 
   row(row) {
-    const state = row.waits ? 'asking' : row.state;
+    const state = this.now.session === row.id ? this.now.state : row.waits ? 'asking' : row.state;
     const mark = MARKS[state];
     return h('li', {}, h('a', { href: `/s/${row.id}`, 'aria-current': location.pathname === `/s/${row.id}` ? 'page' : null, 'data-state': state },
       h('span', { class: 'title' }, row.title || words.untitled),
