@@ -183,7 +183,7 @@ class Conversation:
 
     def interrupt(self) -> bool:
         """Interrupt what goes on; return whether there was something to interrupt that was not interrupted yet."""
-        if not self.busy or self._interrupted:
+        if not (self.busy or self.agent.running) or self._interrupted:
             return False
         self._interrupted = True
         queued = self.record.take_back()
@@ -316,13 +316,16 @@ class Conversation:
     async def _say(self, text: str) -> None:
         """Say a text to the model: now, into the run that goes on, or after what goes on."""
         images = images_in(text, self.agent.cwd)
-        if not self.busy:
+        if not (self.busy or self.agent.running):  # somebody who is attached may have begun a run
             self._begin(self._ask(text))
             return
         try:
             self.record.wait(await self.agent.steer(text, images=images), text)
         except NoActiveRun:
-            self._next.append(text)
+            if self.busy:
+                self._next.append(text)
+            else:
+                self._begin(self._ask(text))
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         self._interrupted = False

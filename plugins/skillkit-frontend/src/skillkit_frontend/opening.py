@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from threading import Thread
@@ -35,8 +35,13 @@ _GUARD = "permissions"
 
 
 @asynccontextmanager
-async def opened(host: Host, options: Choices) -> AsyncIterator[tuple[AgentRunner, bool]]:
+async def opened(
+    host: Host, options: Choices, endpoint: Callable[[str], str] | None = None
+) -> AsyncIterator[tuple[AgentRunner, bool]]:
     """Make the agent of a conversation, with its session open where it goes on; the agent and the host end with the context.
+
+    Args:
+        endpoint: the address under which this process takes clients of a session that is kept.
 
     Yields: the agent, and whether its session outlives this process.
 
@@ -52,7 +57,7 @@ async def opened(host: Host, options: Choices) -> AsyncIterator[tuple[AgentRunne
         raise UsageError(NOT_KEPT, hint="leave --no-session out, and install a plugin that keeps sessions")
     if asked == "ask":
         offer_what_asks(host)
-    agent = AgentRunner(config_for(host, options), host=host, session=session)
+    agent = AgentRunner(config_for(host, options), host=host, session=session, endpoint=endpoint if kept else None)
     try:
         if session not in ("new", None):
             going_on = await agent.open()

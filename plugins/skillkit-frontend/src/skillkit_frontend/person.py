@@ -108,8 +108,8 @@ class Person(Approver, UserInterface):
         later = self._later and request.deferrable
         try:
             decision = await decide(self.put, ask, questions, later=later, show=show)
-        except asyncio.CancelledError:
-            self._record.end(block, good=False, result="not decided")
+        except asyncio.CancelledError as cancelled:
+            self._record.end(block, good=False, result=str(cancelled) or "not decided")
             raise
         self._deferred = decision.decision == "defer"
         good, result = _RESULTS[decision.decision]

@@ -189,8 +189,8 @@ class Recorder:
         return log.add(Block("error", str(event.error))) if len(log.path) > 1 and event.error is not None else None
 
     def _on_input(self, event: Any, log: Log) -> Block | None:
-        if len(log.path) == 1:
-            return None
+        if len(log.path) == 1 and (event.origin is None or event.delivery != "prompt"):
+            return None  # the front end says it itself
         text = self._agent.host.redact(event.text)
         log.task = log.task or one_line(text, 60)
         return log.add(Block("user", text))

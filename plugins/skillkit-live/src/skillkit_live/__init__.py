@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from .live import Live
     from .lives import Lives
     from .server import Server
+    from .sharing import address_for, shared
     from .shown import Waiting
 
 __all__ = [
     "Client", "Connection", "FellBehind", "Live", "Lives", "Message", "RpcClient", "RpcError", "Server", "Waiting",
-    "protocol", "relay",
+    "address_for", "protocol", "relay", "shared",
 ]  # fmt: skip
 
 __version__ = "0.2.0"
@@ -33,6 +34,7 @@ _ROOMS = {
     "live": "Live",
     "lives": "Lives",
     "server": "Server",
+    "sharing": "address_for shared",
     "shown": "Waiting",
 }
 

@@ -58,6 +58,8 @@ class Live:
         folder: the workspace.
         agent: the agent.
         questions: what is asked now.
+
+    An agent that is given is one that a front end holds, which asks the questions here, too.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class Live:
         idle: float = IDLE,
         approvers: Collection[str] = ("owner",),
         door: Callable[[Live], Door] | None = None,
+        agent: AgentRunner | None = None,
     ) -> None:
         from skillkit_core import AgentRunner
 
@@ -82,7 +85,7 @@ class Live:
         self._clients: set[Client] = set()
         self._whole: set[Client] = set()  # those that want the events themselves
         self.questions = Questions(self._tell, self._who, self._changed, approvers, self._preview)
-        self.agent: AgentRunner = AgentRunner(
+        self.agent: AgentRunner = agent or AgentRunner(
             replace(config, approver=self.questions, ui=self.questions),
             host=host,
             session=session,

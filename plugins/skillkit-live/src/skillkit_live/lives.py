@@ -19,6 +19,8 @@ from .shown import Waiting, waiting_question
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from skillkit_core import AgentRunner
+
 __all__ = ["Lives"]
 
 
@@ -110,6 +112,23 @@ class Lives:
                 raise
             self._lives[live] = asyncio.get_running_loop().create_task(self._until_over(live))
             return live
+
+    async def adopt(self, agent: AgentRunner) -> Live:
+        """Return a live session around an agent that a front end of this process holds; others attach to it."""
+        live = Live(
+            agent.config,
+            agent.host,
+            agent.session.id,
+            clock=self._clock,
+            patience=self._patience,
+            idle=self._idle,
+            approvers=self._approvers,
+            door=self._door if self._listen else None,
+            agent=agent,
+        )
+        await live.start()
+        self._lives[live] = asyncio.get_running_loop().create_task(self._until_over(live))
+        return live
 
     def _door(self, live: Live) -> Door:
         """Open the door of a session."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from skillkit_frontend import Books, Choices, ends_in_time, opened
+from skillkit_live import address_for, shared
 
 from skillkit_core.cli.output import echo
 from skillkit_core.program import as_typed
@@ -31,11 +33,12 @@ def _greeting(agent: AgentRunner) -> str:
 async def work(host: Host, options: Choices) -> int:
     """Open the session and the UI; return the exit code."""
     section = host.config.section("tui")
-    async with opened(host, options) as (agent, kept):
+    async with opened(host, options, address_for(host)) as (agent, kept):
         theme = getattr(section, "theme", "terminal")
         ui = TerminalUI(agent, kept=kept, options=options, theme=theme, greeting=lambda: _greeting(agent))
-        with ends_in_time(ui.leave):
-            code = await ui.run_async(mouse=getattr(section, "mouse", True)) or ui.return_code or 0
+        async with shared(agent) if kept else nullcontext():
+            with ends_in_time(ui.leave):
+                code = await ui.run_async(mouse=getattr(section, "mouse", True)) or ui.return_code or 0
         if (session := ui.talk.going_on) is not None:
             echo(as_typed(f"Go on with: skillkit tui --session {session}"))
     return code

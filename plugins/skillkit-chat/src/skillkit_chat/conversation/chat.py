@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from skillkit_frontend import (
     opened,
     run_editor,
 )
+from skillkit_live import address_for, shared
 
 from skillkit_core.cli.output import printable, shorten
 from skillkit_core.program import as_typed, program
@@ -68,9 +70,10 @@ _LOOKS: dict[Look, str] = {"question": "bold", "warning": "yellow"}
 
 async def converse(host: Host, options: Choices) -> int:
     """Hold a conversation; return the exit code."""
-    async with opened(host, options) as (agent, kept):
+    async with opened(host, options, address_for(host)) as (agent, kept):
         chat = Chat(agent, kept, options)
-        code = await chat.hold(" ".join(options.words).strip())
+        async with shared(agent) if kept else nullcontext():
+            code = await chat.hold(" ".join(options.words).strip())
         if (session := chat.talk.going_on) is not None:
             chat.screen.print(Text(), note(as_typed(f"Go on with: skillkit chat --session {session}")))
     return code
