@@ -116,7 +116,6 @@ class Beside(Approver, UserInterface):
         assert self._ui is not None
         theirs = self._asked("survey", lambda clients: clients.decide(question, survey))
 
-
         def tell(decision: ApprovalDecision) -> None:
             self._answer(question, decision.answer if decision.decision == "allow" else None)
 

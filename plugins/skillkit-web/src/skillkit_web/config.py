@@ -1,4 +1,4 @@
-"""The section ``web`` of the configuration."""
+"""The section ``page`` of the configuration."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["WebConfig", "settings_of"]
+__all__ = ["PageConfig", "settings_of"]
 
 
-class WebConfig(BaseModel):
+class PageConfig(BaseModel):
     """Where the page is served, and how much of it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -29,16 +29,16 @@ class WebConfig(BaseModel):
     upload: int = Field(10 * 1024 * 1024, ge=1024, description="The most bytes of a request, images included.")
 
 
-def settings_of(host: Host) -> WebConfig:
+def settings_of(host: Host) -> PageConfig:
     """Return the settings; what a project says does not count: a folder lets nobody in.
 
     Raises:
         ConfigError: a setting is wrong.
     """
-    host.config.section("web")  # says what is wrong, and where
+    host.config.section("page")  # says what is wrong, and where
     given: dict[str, Any] = {}
     for layer in host.config.layers:
-        section = layer.data.get("web")
+        section = layer.data.get("page")
         if layer.name != "project" and isinstance(section, Mapping):
             given |= section
-    return WebConfig.model_validate(given)
+    return PageConfig.model_validate(given)

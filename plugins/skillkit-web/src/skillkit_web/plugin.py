@@ -16,5 +16,5 @@ def register_commands(register: Callable[[Command], None]) -> None:
 
 @hookimpl
 def register_config(register: Callable[[ConfigSection], None]) -> None:
-    """Offer the section ``web``."""
-    register(ConfigSection("web", "skillkit_web.config:WebConfig"))
+    """Offer the section ``page``; ``web`` is that of the tools for the web."""
+    register(ConfigSection("page", "skillkit_web.config:PageConfig"))

@@ -27,7 +27,7 @@ from .places import Places, until
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from .config import WebConfig
+    from .config import PageConfig
 
 __all__ = ["application"]
 
@@ -51,7 +51,7 @@ class _TooLarge(SkillKitError):
     """A body is too large."""
 
 
-def application(places: Places, settings: WebConfig, over: asyncio.Event, *, read_only: bool) -> Starlette:
+def application(places: Places, settings: PageConfig, over: asyncio.Event, *, read_only: bool) -> Starlette:
     """Return the application.
 
     Args:
@@ -112,7 +112,7 @@ def _status(error: SkillKitError) -> int:
 class _Served:
     """The answers."""
 
-    def __init__(self, places: Places, settings: WebConfig, over: asyncio.Event, read_only: bool) -> None:
+    def __init__(self, places: Places, settings: PageConfig, over: asyncio.Event, read_only: bool) -> None:
         self._places, self._settings, self._over, self._read_only = places, settings, over, read_only
         self._clients = 0
         self._parts = {
@@ -240,7 +240,7 @@ class _Served:
         async for piece in request.stream():
             body += piece
             if len(body) > most:
-                raise _TooLarge(f"that is more than {most:,} bytes", hint="'web.upload' says how much may be sent")
+                raise _TooLarge(f"that is more than {most:,} bytes", hint="'page.upload' says how much may be sent")
         try:
             found = json.loads(body or b"{}")
         except (ValueError, RecursionError):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from skillkit_core import AgentConfig, Host
 
-    from .config import WebConfig
+    from .config import PageConfig
     from .entrance import Entrance
 
 __all__ = ["Served", "serve"]
@@ -50,7 +50,7 @@ class Served:
     make_host: Callable[[Path], Host]
     choices: Choices
     config: AgentConfig
-    settings: WebConfig
+    settings: PageConfig
     folders: Collection[Path]
 
 
@@ -120,6 +120,7 @@ def _listening(address: str, port: int) -> socket.socket:
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((address, port))
+        made.listen()  # who has read the address may call
     except OSError as error:
         made.close()
         hint = "take another --port, or leave it out"

@@ -1,0 +1,55 @@
+"""The checks that others wrote of the page, in a real Chromium, where it is: ``web/checks.py`` with the model of ``plugin``."""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+CHROMIUM = ("/usr/lib/chromium/chromium-headless-shell", "/usr/bin/chromium", "/usr/bin/chromium-browser")
+SAMPLE = "enter_does,hostile,both_answer,phone"
+POSTS = ("/api/sessions", "/api/s/x/say", "/api/s/x/answer", "/api/s/x/abort", "/api/s/x/act", "/api/markdown")
+
+
+@pytest.mark.skipif(find_spec("playwright") is None, reason="playwright is not installed")
+@pytest.mark.skipif(not any(map(os.path.exists, CHROMIUM)), reason="apt-get install chromium-headless-shell")
+@pytest.mark.parametrize("only", [SAMPLE, pytest.param("", marks=pytest.mark.slow, id="all")])
+def test_the_page_passes_the_checks_in_a_browser_that_others_wrote(
+    shared_data, skillkit_cli, install_plugin, skillkit_home, only
+):
+    servers = shared_data / "servers"
+    install_plugin("acceptance", servers / "plugin" / "src" / "skillkit_acceptance" / "plugin.py")
+    axe = os.environ.get("SKILLKIT_AXE", "")  # axe.min.js of the package axe-core
+    checks = [sys.executable, str(servers / "web" / "checks.py"), "--only", only, *(["--axe", axe] if axe else [])]
+    checks += [word for path in POSTS for word in ("--post", path)]
+    command = [*skillkit_cli.program, "-P", "acceptance", "web", "--port", "{port}", "--provider", "acceptance"]
+
+    done = subprocess.run(
+        [*checks, "--", *command],
+        capture_output=True,
+        text=True,
+        cwd=skillkit_home.cwd,
+        env=dict(os.environ),
+        timeout=400,
+    )
+
+    assert done.returncode == 0 and " 0 failed" in done.stdout, done.stdout + done.stderr
+
+
+def test_the_page_is_modules_that_load_nothing_from_elsewhere():
+    page = Path(find_spec("skillkit_web").origin).parent / "page"
+    for part in page.iterdir():
+        text = part.read_text()
+        for way in (
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "eval(",
+            "new Function",
+            "http://",
+        ):
+            assert way not in text.replace("http://www.w3.org/", ""), f"{way} in {part.name}"
+        assert "https://" not in text.replace("(https?:|mailto:)", ""), part.name
