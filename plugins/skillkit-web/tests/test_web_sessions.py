@@ -115,15 +115,13 @@ def test_a_question_outlives_the_server_and_the_tool_runs_once(serve):
             one.say("pay 8")
             waits = one.until(lambda m: m["type"] == "question")
             code = server.end()  # SIGTERM: what is asked waits in the session
-            ended = one.read()
     with serve() as server, server.tab(session) as tab:
         later = tab.question()
 
     assert [(one["session"], one["question"]["args"]) for one in inbox] == [(session, before["args"])]
     assert listed[0]["waits"] and asked[0]["id"] == asked[1]["id"] == before["id"]
     assert outcomes == ["taken", "late"] and text.count("paid 7") == 1
-    assert code == 0 and ended is None or ended["type"] in ("state", "question_answered", "event", "closed")
-    assert later["id"] == waits["question"]["id"] and later["args"] == {"amount": 8}
+    assert code == 0 and later["id"] == waits["question"]["id"] and later["args"] == {"amount": 8}
 
 
 def test_sessions_begin_in_folders_that_are_offered_and_work_there_without_the_token(serve, tmp_path, skillkit_home):
@@ -195,21 +193,17 @@ def test_a_session_that_is_not_there_or_whose_folder_is_gone_is_told(serve, tmp_
 
 
 def test_the_books_are_what_the_commands_of_plugins_tell(serve):
-    pytest.importorskip("skillkit_usage")
     pytest.importorskip("skillkit_why")
-    pytest.importorskip("skillkit_mcp")
     with serve() as server:
         session = server.begin()
         with server.tab(session) as tab:
             tab.say("hello")
             tab.event("agent_end")
         turns = server.get(f"/api/book/turns?session={session}")
-        why = server.get(f"/api/book/why?session={session}&turn=1")
         plugins = server.get("/api/book/plugins")
         wrong = [server.get(f"/api/book/{path}")[0] for path in ("secrets", "why", "why?session=--help&turn=1")]
 
     assert [turn["asked"] for turn in turns[1]["turns"]] == ["hello"]
-    assert why[1]["turn"]["model"]["id"] == "obeys" and why[1]["turn"]["asked"] == "hello"
     assert {one["name"] for one in plugins[1]["plugins"]["plugins"] if one["enabled"]} >= {"web", "obeys"}
     assert wrong == [400, 400, 400]
 

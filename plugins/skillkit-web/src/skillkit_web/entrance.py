@@ -38,6 +38,12 @@ def is_loopback(address: str) -> bool:
         return address == "localhost"
 
 
+def _is_origin_of(origin: str, host: str) -> bool:
+    """Return whether an origin is that of the page which is called by a name."""
+    scheme, _, place = origin.partition("://")
+    return scheme in ("http", "https") and place.lower() == host.lower()
+
+
 class Entrance:
     """Lets in who has the token, and calls the server by one of its names.
 
@@ -60,10 +66,11 @@ class Entrance:
         known = {"127.0.0.1", "localhost", "[::1]", *self._names}
         if not is_loopback(address) and address not in ("0.0.0.0", "::"):  # noqa: S104 - not bound here
             known.add(named)
-        self._hosts = {f"{name.lower()}:{port}" for name in known}
-        self._scheme = "https" if self._tls else "http"
+        # a proxy in front of this server keeps its own name, with its own port or none
+        self._hosts = {f"{name.lower()}:{port}" for name in known} | {name.lower() for name in self._names}
+        scheme = "https" if self._tls else "http"
         shown = "127.0.0.1" if address in ("0.0.0.0", "::") else named  # noqa: S104
-        return f"{self._scheme}://{shown}:{port}/?token={self._token.decode()}"
+        return f"{scheme}://{shown}:{port}/?token={self._token.decode()}"
 
     def guard(self, app: ASGIApp) -> ASGIApp:
         """Return the application behind the entrance."""
@@ -95,7 +102,7 @@ class Entrance:
             return PlainTextResponse("Pages of others may not ask this server.\n", 403)
         if method in ("GET", "HEAD"):
             return None
-        if headers.get("origin") not in {f"{self._scheme}://{host}" for host in self._hosts}:
+        if not _is_origin_of(headers.get("origin", ""), headers["host"]):
             return PlainTextResponse("Pages of others may not ask this server.\n", 403)
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             return JSONResponse({"error": "the body must be application/json"}, 415)
