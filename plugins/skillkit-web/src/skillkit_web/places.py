@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["ORIGIN", "Place", "Places"]
 
 ORIGIN = Origin("web")
-_ROOM = 256  # messages of another process that wait for a tab; one that reads slower comes back
+_ROOM = 5_000  # messages of another process that wait for a tab, more than it replays; one that reads slower comes back
 
 
 class Place(Protocol):
@@ -33,7 +32,7 @@ class Place(Protocol):
 
     here: bool
 
-    def messages(self, after: str | None) -> AsyncIterator[dict[str, Any]]:
+    def messages(self, after: str | None) -> AsyncGenerator[dict[str, Any], None]:
         """Yield what happens after a message, or from a snapshot on, until the session is closed there."""
 
     async def act(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,7 +55,7 @@ class Here:
     def __init__(self, live: Live, answers: Collection[str]) -> None:
         self.live, self._answers = live, answers
 
-    async def messages(self, after: str | None) -> AsyncIterator[dict[str, Any]]:
+    async def messages(self, after: str | None) -> AsyncGenerator[dict[str, Any], None]:
         """Yield what happens."""
         async with self.live.attach(after, answers=self._answers) as client:
             try:
@@ -92,15 +91,17 @@ class There:
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
 
-    async def messages(self, after: str | None) -> AsyncIterator[dict[str, Any]]:
+    async def messages(self, after: str | None) -> AsyncGenerator[dict[str, Any], None]:
         """Yield what happens."""
         waiting: asyncio.Queue[Mapping[str, Any] | None] = asyncio.Queue()
         async with RpcClient(endpoint=self._endpoint, name="web", on_message=waiting.put_nowait, after=after) as client:
             gone = asyncio.create_task(client.ended.wait())
             gone.add_done_callback(lambda _: waiting.put_nowait(None))
             try:
-                while (message := await waiting.get()) is not None and waiting.qsize() < _ROOM:
+                while (message := await waiting.get()) is not None:
                     yield dict(message)
+                    if waiting.qsize() > _ROOM:
+                        return
             finally:
                 gone.cancel()
 
@@ -209,28 +210,3 @@ class Places:
             }
             for one in found
         ]
-
-
-async def until(messages: AsyncIterator[dict[str, Any]], over: asyncio.Event, beat: float) -> AsyncIterator[Any]:
-    """Yield messages until an event is set, and ``None`` after each ``beat`` seconds in which nothing came."""
-    async with aclosing(messages):  # type: ignore[type-var]
-        ended = asyncio.ensure_future(over.wait())
-        coming: asyncio.Future[Any] | None = None
-        try:
-            while True:
-                coming = coming or asyncio.ensure_future(anext(messages, None))  # type: ignore[arg-type]
-                await asyncio.wait({coming, ended}, timeout=beat, return_when=asyncio.FIRST_COMPLETED)
-                if ended.done():
-                    return
-                if not coming.done():
-                    yield None
-                    continue
-                message, coming = coming.result(), None
-                if message is None:
-                    return
-                yield message
-        finally:
-            ended.cancel()
-            if coming is not None:
-                coming.cancel()
-                await asyncio.gather(coming, return_exceptions=True)

@@ -6,7 +6,8 @@ import asyncio
 import base64
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -22,12 +23,12 @@ from skillkit_core.cli.output import short_path
 
 from . import books
 from .markdown import tree
-from .places import Places, until
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
     from .config import PageConfig
+    from .places import Places
 
 __all__ = ["application"]
 
@@ -61,7 +62,7 @@ def application(places: Places, settings: PageConfig, over: asyncio.Event, *, re
         read_only: nobody changes anything.
     """
     served = _Served(places, settings, over, read_only)
-    changes = [
+    changes: list[tuple[str, Endpoint]] = [
         ("/api/sessions", served.begin),
         *(
             (f"/api/s/{{session}}/{method}", partial(served.act, method))
@@ -173,7 +174,7 @@ class _Served:
         try:
             place = await self._places.place(_name(session))
             yield _sent("about", {"here": place.here, "untrusted": place.untrusted(), "read_only": self._read_only})
-            async for message in until(place.messages(after), self._over, _BEAT):
+            async for message in _until(place.messages(after), self._over, _BEAT):
                 if message is None:
                     yield ": alive\n\n"
                 elif (shown := _shown(message)) is not None:
@@ -271,3 +272,30 @@ def _shown(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
     if left_out is None:
         return message
     return {**message, "event": {name: value for name, value in event.items() if name not in left_out}}
+
+
+async def _until(
+    messages: AsyncGenerator[dict[str, Any], None], over: asyncio.Event, beat: float
+) -> AsyncIterator[Any]:
+    """Yield messages until an event is set, and ``None`` after each ``beat`` seconds in which nothing came."""
+    async with aclosing(messages):
+        ended = asyncio.ensure_future(over.wait())
+        coming: asyncio.Future[Any] | None = None
+        try:
+            while True:
+                coming = coming or asyncio.ensure_future(anext(messages, None))
+                await asyncio.wait({coming, ended}, timeout=beat, return_when=asyncio.FIRST_COMPLETED)
+                if ended.done():
+                    return
+                if not coming.done():
+                    yield None
+                    continue
+                message, coming = coming.result(), None
+                if message is None:
+                    return
+                yield message
+        finally:
+            ended.cancel()
+            if coming is not None:
+                coming.cancel()
+                await asyncio.gather(coming, return_exceptions=True)
