@@ -8,8 +8,10 @@ from skillkit_live import FellBehind, Lives
 
 from skillkit_core import (
     AgentConfig,
+    AgentError,
     AgentRunner,
     ApprovalDecision,
+    ErrorKind,
     Host,
     ImageBlock,
     Origin,
@@ -22,7 +24,7 @@ from skillkit_core import (
     UsageError,
     hookimpl,
 )
-from skillkit_core.testing import Call, Reply, ScriptedModel, VirtualClock
+from skillkit_core.testing import Call, Fail, Reply, ScriptedModel, VirtualClock
 
 ANNA, BERT = Origin("test", "owner", "anna"), Origin("test", "owner", "bert")
 
@@ -89,6 +91,8 @@ class Obeys(ScriptedModel):
         if last.role == "tool_result":
             return last.text
         name, _, number = last.text.partition(" ")
+        if name == "break":
+            return Fail(ErrorKind.invalid_request, "broken", status=400)
         if name in {tool.name for tool in request.tools}:
             return Reply("I will.", calls=[Call(name, {"n": int(n)}, f"call_{n}") for n in (number or "0").split()])
         return f"You said: {last.text}"
@@ -220,6 +224,26 @@ def test_a_client_that_comes_in_the_middle_gets_a_snapshot_and_then_the_rest(liv
             assert "tool_execution_end" in map(seen, found)
 
     asyncio.run(main())
+
+
+def test_a_snapshot_holds_nothing_of_an_earlier_run_or_of_the_session_before(lives):
+    async def main():
+        async with lives() as all_lives:
+            live = await all_lives.open(origin=ANNA, config=CONFIG)
+            await live.prompt("one", origin=ANNA)
+            first = live.agent.session.leaf_id
+            with pytest.raises(AgentError, match="broken"):
+                await live.prompt("break", origin=ANNA)
+            broken = live.snapshot().data["events"]
+            await live.prompt("two", origin=ANNA)
+            after = live.snapshot().data["events"]
+            await live.act("fork", {"entry": first}, ANNA)
+            return broken, after, live.snapshot().data
+
+    broken, after, copy = asyncio.run(main())
+    assert [event["message"]["error"] for event in broken] == ["broken"] and after == []
+    said = [e["data"]["message"]["content"][0]["text"] for e in copy["entries"] if e["type"] == "message"]
+    assert copy["events"] == [] and said == ["one", "You said: one"]
 
 
 def test_the_first_decision_counts_and_the_others_see_who_decided(lives, house):

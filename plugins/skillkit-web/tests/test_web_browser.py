@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 CHROMIUM = ("/usr/lib/chromium/chromium-headless-shell", "/usr/bin/chromium", "/usr/bin/chromium-browser")
-SAMPLE = "enter_does,hostile"
+SAMPLE = "hostile"
 POSTS = ("/api/sessions", "/api/s/x/say", "/api/s/x/answer", "/api/s/x/abort", "/api/s/x/act", "/api/markdown")
 
 

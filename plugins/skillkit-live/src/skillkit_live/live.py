@@ -360,6 +360,8 @@ class Live:
                 # clients that wait are woken first, and get the pieces as they came
                 asyncio.get_running_loop().call_soon(merge) if self._clients else merge()
         own = event.agent_path == self.agent.events.agent_path  # not of an agent inside the run
+        if own and event.type == "session_start":
+            self._present = Present(self._keeps)  # nothing is open in the session that the agent goes on in
         if own and event.type in ("session_start", "session_tree"):
             # clients begin anew, once the handlers have had their say
             asyncio.get_running_loop().call_soon(self._begin_anew)

@@ -43,6 +43,8 @@ class Present:
         match line["type"]:
             case "agent_start":
                 self._runs[path] = line
+                if len(path) == 1:
+                    self._ended = []  # what an earlier run said is in the session, or never will be
             case "agent_end":
                 self._runs.pop(path, None)
                 self._open.pop(path, None)

@@ -21,7 +21,7 @@ export class Conversation {
     this.end = button('Go to the end', () => this.follow(true), { class: 'end', hidden: true });
     this.composer = new Composer(session, (text, kind) => this.told(text, kind), () => this.follow(true));
     this.questions = new Questions(session, (text) => this.told(text), () => this.composer.focus());
-    this.inspect = new Inspect(session, (text) => this.told(text, 'error'), (plan) => this.log.plan(plan));
+    this.inspect = new Inspect(session, (text, kind) => this.told(text, kind), (plan) => this.log.plan(plan));
     fill(document.getElementById('main'), h('div', { class: 'conversation' }, this.banner, h('div', { class: 'view' }, this.blank, this.scroll, this.end), this.questions.element, this.composer.form));
     fill(document.getElementById('inspect'), this.inspect.element);
     this.pinned = true;

@@ -8,10 +8,10 @@ const STEPS = { running: 'doing', retrying: 'doing', completed: 'done', failed: 
 const TASKS = { failed: '✕', pending: '☐', doing: '▶', done: '☑' };
 
 export class Inspect {
-  // failed: says an error; planned: shows a plan
-  constructor(session, failed, planned) {
+  // told: says something to the person; planned: shows a plan
+  constructor(session, told, planned) {
     this.session = session;
-    this.failed = failed;
+    this.told = told;
     this.show = planned;
     this.agents = h('ul', { class: 'tree' });
     this.tasks = h('ul', { class: 'tasks' });
@@ -191,7 +191,7 @@ export class Inspect {
       await act(this.session, method, { entry });
       await this.listBranches();
     } catch (error) {
-      this.failed(error.message);
+      this.told(error.message, 'error');
     }
   }
 
@@ -204,7 +204,7 @@ export class Inspect {
         const { models } = await act(this.session, 'models');
         fill(list, models.map((model) => h('option', { value: `${model.provider}/${model.id}` })));
       } catch (error) {
-        this.failed(error.message);
+        this.told(error.message, 'error');
       }
     });
     const form = h('form', { class: 'row' }, h('label', { class: 'unseen', for: input.id }, words.modelTitle), input, list, h('button', { type: 'submit' }, words.useModel));
@@ -212,10 +212,11 @@ export class Inspect {
       event.preventDefault();
       const [provider, ...rest] = input.value.split('/');
       try {
-        await act(this.session, 'set_model', rest.length ? { provider, model: rest.join('/') } : { model: provider });
+        const state = await act(this.session, 'set_model', rest.length ? { provider, model: rest.join('/') } : { model: provider });
+        this.told(words.nextModel([state.provider, state.model].filter(Boolean).join('/')));
         input.value = '';
       } catch (error) {
-        this.failed(error.message);
+        this.told(error.message, 'error');
       }
     });
     return h('section', {}, h('h2', {}, words.modelTitle), form);

@@ -28,7 +28,7 @@ export const words = {
   signedOut: 'The server has another token now. Open the address that it printed.',
   compacted: 'The conversation above was shortened for the model.', branch: 'What was said on another branch',
   retry: (error, delay) => `${error} Trying again in ${delay} s.`, model: (name) => `Now answering: ${name}`,
-  agents: 'Agents', plan: 'Plan', tasks: 'Tasks', usage: 'Usage', why: 'Why', branches: 'Branches', modelTitle: 'Model', mode: 'Commands',
+  agents: 'Agents', plan: 'Plan', tasks: 'Tasks', usage: 'Usage', why: 'Why', branches: 'Branches', modelTitle: 'Model', nextModel: (name) => `From the next request on: ${name}`, mode: 'Commands',
   noAgents: 'No agent works.', input: 'in', output: 'out', cached: 'from cache', cost: 'cost', context: 'Context',
   whyHint: 'What the model was sent in a turn, what was left out, and why.', showTurns: 'List the turns', turn: (n) => `Turn ${n}`,
   showBranches: 'List the messages', moveHere: 'Go on from here', forkHere: 'Copy up to here', now: 'here',
