@@ -57,10 +57,11 @@ export class Conversation {
 
   connected(about) {
     this.status(this.state === 'connecting' ? 'idle' : this.state);
+    this.untrusted = about.untrusted.length > 0;
     fill(this.banner,
       about.read_only && h('p', {}, words.readOnly),
       !about.here && h('p', {}, words.elsewhere),
-      about.untrusted.length > 0 && h('p', {}, words.trust(about.untrusted.map((path) => path.split('/').slice(-2).join('/')).join(', ')), ' ',
+      this.untrusted && h('p', {}, words.trust(about.untrusted.map((path) => path.split('/').slice(-2).join('/')).join(', ')), ' ',
         button(words.trustButton, () => {
           this.composer.put('/trust');
           this.composer.send('auto');
@@ -99,6 +100,7 @@ export class Conversation {
         break;
       case 'question_answered':
         this.questions.answered(message);
+        if (this.untrusted) setTimeout(() => this.stream.connect(), 400); // perhaps the answer was to trust it
         this.side.soon();
         break;
       case 'question_withdrawn':
@@ -106,7 +108,7 @@ export class Conversation {
         this.told(words.withdrawn);
         break;
       case 'notice':
-        this.told(message.text, message.level === 'error' ? 'error' : 'note');
+        this.told(message.text, message.level === 'error' ? 'error' : message.text.includes('\n') ? 'said' : 'note');
         break;
       case 'state':
         this.status(message.state);

@@ -96,12 +96,26 @@ export class Questions {
       h('div', { class: 'row answers' }, button(words.allow, decide('allow'), { class: 'primary' }), button(words.deny, decide('deny'), { class: 'danger' }), more));
   }
 
+  // One question, yes or no.
+  confirm(id, survey, question, text) {
+    const title = fresh('question');
+    const give = (value) => () => this.give(id, { answers: { [question.id]: value } });
+    return h('section', { class: 'question', role: 'group', 'aria-labelledby': title },
+      h('h2', { id: title, tabindex: '-1' }, survey.title || question.text),
+      h('div', { class: 'asked', tabindex: '0', role: 'group', 'aria-label': 'Question' }, text && h('p', {}, text), survey.title && h('p', {}, question.text)),
+      h('p', { class: 'problem', role: 'alert' }),
+      h('div', { class: 'row answers' }, button(words.yes, give(true), { class: 'primary' }), button(words.no, give(false))));
+  }
+
   survey(question) {
     const { survey, id } = question;
+    const [only, ...others] = survey.questions;
+    const text = survey.text === only?.text ? '' : survey.text;
+    if (only?.kind === 'confirm' && !others.length) return this.confirm(id, survey, only, text);
     const parts = survey.questions.map((one) => field(one, fresh('field')));
     const form = h('form', { class: 'question', 'aria-label': survey.title || 'Questions', novalidate: true },
       h('h2', { tabindex: '-1' }, survey.title || 'Questions'),
-      h('div', { class: 'asked', tabindex: '0', role: 'group', 'aria-label': 'Questions' }, survey.text && h('p', {}, survey.text), parts.map((part) => part.element)),
+      h('div', { class: 'asked', tabindex: '0', role: 'group', 'aria-label': 'Questions' }, text && h('p', {}, text), parts.map((part) => part.element)),
       h('p', { class: 'problem', role: 'alert' }),
       h('div', { class: 'row answers' }, h('button', { type: 'submit', class: 'primary' }, words.answer),
         button(words.decline, () => this.give(id, { answers: null }))));

@@ -17,7 +17,7 @@ export const words = {
   allowSession: 'Allow in this session', allowProject: 'Allow in this project', allowEver: 'Allow everywhere',
   reason: 'Reason, which the model reads', denyBecause: 'Deny with this reason', asks: (plugin) => `asked by ${plugin}`,
   inside: (agent) => `in the agent ${agent}`, changes: 'What would change', withArguments: 'Arguments',
-  answer: 'Answer', decline: 'Decline', required: 'needed', late: 'Somebody else had answered already.',
+  answer: 'Answer', yes: 'Yes', no: 'No', decline: 'Decline', required: 'needed', late: 'Somebody else had answered already.',
   answered: (tool, what, who) => `${tool}: ${what}, by ${who}`, decisions: { allow: 'allowed', deny: 'denied', defer: 'put off' },
   withdrawn: 'A question was withdrawn: its run was stopped.',
   emptyTitle: 'What shall we do?',
