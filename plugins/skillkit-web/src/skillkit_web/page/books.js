@@ -91,7 +91,7 @@ function bars(rows) {
 }
 
 export async function show(name, ...given) {
-  const page = h('div', { class: 'page' }, h('p', { class: 'hint', role: 'status' }, words.loading));
+  const page = h('div', { class: 'page', tabindex: '0', role: 'group', 'aria-label': name }, h('p', { class: 'hint', role: 'status' }, words.loading));
   fill(main(), page);
   document.body.classList.add('book');
   document.querySelectorAll('.pages a').forEach((link) => link.getAttribute('href') === location.pathname && link.setAttribute('aria-current', 'page'));
