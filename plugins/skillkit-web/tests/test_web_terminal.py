@@ -23,7 +23,12 @@ def test_a_question_of_a_terminal_is_answered_on_the_page_and_the_conversation_g
             terminal.wait_for("pay: allowed by web")
             terminal.wait_for("done: paid 5")
             tab.say("said on the page")
+            terminal.wait_for("› said on the page")
             terminal.wait_for("You said: said on the page")
+            tab.say("hang")
+            terminal.wait_for("I begin and")
+            terminal.send("\x03")  # a run that the page began is interrupted at the terminal
+            tab.event("agent_end", outcome="aborted")
         terminal.send("pay 6\r")  # the tab is closed
         terminal.wait_for("Run pay?")
         with server.tab(row["id"]) as tab:
@@ -42,4 +47,9 @@ def test_a_question_of_a_terminal_is_answered_on_the_page_and_the_conversation_g
     assert asked["args"] == {"amount": 6} and told["decision"] == "deny" and told["by"]["kind"] == "terminal"
     assert late == "late" and alone
     said = [e["data"]["message"] for e in shot["entries"] if e["type"] == "message"]
-    assert [m["content"][0]["text"] for m in said if m["role"] == "user"] == ["pay 5", "said on the page", "pay 6"]
+    assert [m["content"][0]["text"] for m in said if m["role"] == "user"] == [
+        "pay 5",
+        "said on the page",
+        "hang",
+        "pay 6",
+    ]
