@@ -1,0 +1,1 @@
+"""A2A 1.0: skills of this host for other hosts, and agents of other hosts for this one."""

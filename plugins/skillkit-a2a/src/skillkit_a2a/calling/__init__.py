@@ -1,0 +1,1 @@
+"""The client: what this host asks of agents elsewhere."""

@@ -1,0 +1,1 @@
+"""The server: what others may ask of this host."""
