@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import click
 
+from .serving.command import card, keys, serve
+
 
 @click.group()
 def a2a() -> None:
     """Work with agents of other hosts over A2A."""
+
+
+a2a.add_command(serve)
+a2a.add_command(keys)
+a2a.add_command(card)

@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from skillkit_core import Command, hookimpl
+from skillkit_core.descriptors import ConfigSection
+
+
+@hookimpl
+def register_config(register: Callable[[ConfigSection], None]) -> None:
+    """Offer the section ``a2a``."""
+    register(ConfigSection("a2a", "skillkit_a2a.config:Section"))
 
 
 @hookimpl

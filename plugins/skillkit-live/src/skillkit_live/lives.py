@@ -55,7 +55,7 @@ class Lives:
         self._make_host = make_host or self._another
         self._hosts: dict[Path, Host] = {} if host is None else {host.cwd.resolve(): host}
         self._clock, self._patience, self._idle = clock, patience, idle
-        self._approvers, self._listen = tuple(approvers), listen
+        self._approvers, self._listen = approvers, listen
         self._lives: dict[Live, asyncio.Task[None]] = {}
         self._opening = asyncio.Lock()
 

@@ -88,7 +88,7 @@ def check(url: URL, allowed: Collection[str]) -> None:
 
 
 def is_named(url: URL, allowed: Collection[str]) -> bool:
-    """Return True when the user named the host, or host and port, in ``web.private_hosts``."""
+    """Return True when a list (``web.private_hosts``) names the host, or host and port."""
     host, port = _literal(_host(url)), url.port
     for text in allowed:
         bare = text.count(":") > 1 and not text.startswith("[")
