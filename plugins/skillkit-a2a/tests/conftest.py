@@ -60,7 +60,7 @@ def serving(make_host, skillkit_home):
     """``async with serving(settings) as served`` runs a server; ``open_``: callers need no key."""
 
     @asynccontextmanager
-    async def run(settings=None, *, skills=(), open_=True, plugins=(), host=None):
+    async def run(settings=None, *, skills=(), open_=True, plugins=(), grpc=None):
         import a2a_agent_plugin
         import uvicorn
         from skillkit_a2a.serving.command import settings_of
@@ -72,13 +72,13 @@ def serving(make_host, skillkit_home):
         installed = (
             (name, import_module(f"skillkit_{name}.plugin")) for name in ("sessions", "skills", "a2a", *plugins)
         )
-        host = host or make_host(*installed, ("agent", a2a_agent_plugin), cwd=skillkit_home.cwd)
+        host = make_host(*installed, ("agent", a2a_agent_plugin), cwd=skillkit_home.cwd)
         host.configure({f"a2a.{key}": value for key, value in {"rate": 10_000, **(settings or {})}.items()})
         keys = None if open_ else Keys(host.data_dir)
         server = Server(host, AgentConfig(provider="obeys"), settings_of(host), skills=skills, keys=keys)
         with socket.socket() as listening:
             listening.bind(("127.0.0.1", 0))
-            async with server.app(listening.getsockname()[1]) as (app, _):
+            async with server.app(listening.getsockname()[1], grpc) as app:
                 web = uvicorn.Server(
                     uvicorn.Config(app, log_level="error", lifespan="off", timeout_graceful_shutdown=1)
                 )

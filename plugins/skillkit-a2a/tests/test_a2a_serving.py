@@ -380,3 +380,63 @@ def test_a_project_opens_nothing_and_the_card_is_printed(skillkit_cli, skillkit_
         "one"
     ]
     assert unknown.exit_code == 2 and "'one'" in unknown.stderr
+
+
+# --- other bindings, and an older version ---------------------------------------------------------------------------
+
+
+def test_grpc_gives_the_same_behind_the_same_keys(serving, write_skill):
+    grpc = pytest.importorskip("grpc", reason="gRPC is an extra")
+    import socket
+
+    from a2a.types import SendMessageResponse
+    from a2a.types.a2a_pb2_grpc import A2AServiceStub
+
+    write_skill("one")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    async def main():
+        from skillkit_a2a.serving.keys import Keys
+
+        async with serving(open_=False, grpc=port) as served, grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            key = Keys(served.host.data_dir).add("anna")
+            stub, metadata = A2AServiceStub(channel), (("authorization", f"Bearer {key}"), ("a2a-version", "1.0"))
+            codes = []
+            for wrong in (metadata[1:], (metadata[0],)):
+                with pytest.raises(grpc.aio.AioRpcError) as refused:
+                    await stub.SendMessage(said("say 2"), metadata=wrong)
+                codes.append(refused.value.code())
+            sent: SendMessageResponse = await stub.SendMessage(said("say 2"), metadata=metadata)
+            streamed = [event async for event in stub.SendStreamingMessage(said("say 2"), metadata=metadata)]
+            card = (await served.caller().http.get(f"{served.url}{CARD}")).json()
+            return codes, sent.task, streamed, await served.caller(key).say("say 2"), card
+
+    codes, task, streamed, other, card = asyncio.run(main())
+    assert codes == [grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.FAILED_PRECONDITION]
+    for one in (task, other):
+        one.artifacts[0].artifact_id = ""
+    assert plain(task) == plain(other)
+    assert streamed[0].WhichOneof("payload") == "task"
+    assert {"url": f"127.0.0.1:{port}", "protocolBinding": "GRPC", "protocolVersion": "1.0"} in card[
+        "supportedInterfaces"
+    ]
+
+
+def test_callers_of_the_version_before_are_served_where_that_is_wanted(serving, write_skill):
+    write_skill("one")
+    message = {"messageId": "m", "kind": "message", "role": "user", "parts": [{"kind": "text", "text": "say 2"}]}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}}
+
+    async def main(on):
+        async with serving({"compat_0_3": on}) as served:
+            http = served.caller().http
+            answer = await http.post(f"{served.url}/a2a/jsonrpc", json=body)
+            return answer.json(), (await http.get(f"{served.url}{CARD}")).json()
+
+    refused, _ = asyncio.run(main(False))
+    answer, card = asyncio.run(main(True))
+    assert refused["error"]["code"] == -32601
+    assert (answer["result"]["kind"], answer["result"]["status"]["state"]) == ("task", "completed")
+    assert {i["protocolVersion"] for i in card["supportedInterfaces"]} == {"1.0", "0.3"}

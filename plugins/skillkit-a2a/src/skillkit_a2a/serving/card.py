@@ -98,6 +98,10 @@ def _base(settings: ServeSettings, url: str, *, open_: bool, grpc: str | None) -
         AgentInterface(url=f"{url}{JSONRPC}", protocol_binding="JSONRPC", protocol_version="1.0"),
         AgentInterface(url=f"{url}{REST}", protocol_binding="HTTP+JSON", protocol_version="1.0"),
     ]
+    if settings.compat_0_3:
+        interfaces += [
+            AgentInterface(url=i.url, protocol_binding=i.protocol_binding, protocol_version="0.3") for i in interfaces
+        ]
     if grpc is not None:
         interfaces.append(AgentInterface(url=grpc, protocol_binding="GRPC", protocol_version="1.0"))
     card = AgentCard(

@@ -7,6 +7,7 @@ import os
 import socket
 import time
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,7 @@ def settings_of(host: Host) -> ServeSettings:
 
 @click.command()
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="Port; 0: any free one.")
+@click.option("--grpc-port", type=click.IntRange(1, 65535), help="Also serve gRPC, at this port.")
 @click.option(
     "--skill", "skills", multiple=True, metavar="NAME", help="Serve this skill; default: all that people may call."
 )
@@ -68,6 +70,7 @@ def settings_of(host: Host) -> ServeSettings:
 def serve(
     ctx: click.Context,
     port: int,
+    grpc_port: int | None,
     skills: tuple[str, ...],
     open_: bool,
     model: str | None,
@@ -93,6 +96,8 @@ def serve(
         raise UsageError(
             "nobody has a key yet", hint="skillkit a2a keys add NAME; or --open for every program of this machine"
         )
+    if grpc_port is not None and find_spec("grpc") is None:
+        raise UsageError("gRPC is not installed", hint="pip install 'skillkit-a2a[grpc]'")
     listening = _listening(port)
 
     # the spans of runs are those of skillkit-otel; the library's own end in other tasks than they began in
@@ -107,7 +112,7 @@ def serve(
             made = Server(
                 host, config, settings_of(host), skills=skills, keys=None if open_ else known, depth=_depth(host)
             )
-            await serve(made, listening, _ready)
+            await serve(made, listening, _ready, grpc_port)
         finally:
             await host.aclose()
 

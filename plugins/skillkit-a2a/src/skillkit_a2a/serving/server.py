@@ -124,11 +124,17 @@ class Server:
         self.url = ""
 
     @asynccontextmanager
-    async def app(self, port: int, grpc: str | None = None) -> AsyncIterator[tuple[ASGIApp, Handler]]:
-        """Yield the application for a port of this machine, and the handler behind it."""
+    async def app(self, port: int, grpc: int | None = None) -> AsyncIterator[ASGIApp]:
+        """Yield the application for a port of this machine; gRPC is served at another one meanwhile.
+
+        Args:
+            port: the port.
+            grpc: the port for gRPC; ``None``: it is not served.
+        """
         own = f"http://127.0.0.1:{port}"
         self.url = self._settings.url or own
-        cards = Cards(self._settings, self._served, self.url, open_=self._keys is None, grpc=grpc)
+        place = f"127.0.0.1:{grpc}" if grpc is not None else None
+        cards = Cards(self._settings, self._served, self.url, open_=self._keys is None, grpc=place)
         async with Lives(self._host, approvers=Callers(), listen=True) as lives:
             sessions = Sessions(self._host, lives, self._config)
             runs = Runs(sessions, self._served, self._settings.tasks, self._host.data_dir / "a2a" / "tasks")
@@ -143,17 +149,26 @@ class Server:
                 push_sender=pusher,
                 push_url_validator=push.may_be_told,
             )
-            app = Starlette(routes=_routes(handler, cards))
+            app = Starlette(routes=_routes(handler, cards, older=self._settings.compat_0_3))
             hosts = [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
             hosts.append(urlsplit(self.url).netloc.lower())
+            rates, largest = Rates(self._settings.rate), self._settings.message
             try:
-                yield Gate(app, self._keys, hosts, Rates(self._settings.rate), self._settings.message), handler
+                if grpc is None:
+                    yield Gate(app, self._keys, hosts, rates, largest)
+                else:
+                    from .rpc import serving
+
+                    async with serving(handler, grpc, keys=self._keys, rates=rates, largest=largest):
+                        yield Gate(app, self._keys, hosts, rates, largest)
             finally:
                 await handler.aclose()
                 await pusher.aclose()
 
 
-def _routes(handler: Handler, cards: Cards) -> list[BaseRoute]:
+def _routes(handler: Handler, cards: Cards, *, older: bool) -> list[BaseRoute]:
+    """Return the routes; ``older``: those of 0.3 at the same addresses, too."""
+
     async def current(card: AgentCard) -> AgentCard:
         return cards.public()
 
@@ -168,9 +183,9 @@ def _routes(handler: Handler, cards: Cards) -> list[BaseRoute]:
 
     return [
         Route(AGENT_CARD_WELL_KNOWN_PATH, card, methods=["GET"]),
-        *create_jsonrpc_routes(request_handler=handler, rpc_url=JSONRPC, context_builder=contexts),
-        *create_jsonrpc_routes(request_handler=handler, rpc_url=f"{JSONRPC}/", context_builder=contexts),
-        *create_rest_routes(request_handler=handler, path_prefix=REST, context_builder=contexts),
+        *create_jsonrpc_routes(handler, JSONRPC, contexts, enable_v0_3_compat=older),
+        *create_jsonrpc_routes(handler, f"{JSONRPC}/", contexts, enable_v0_3_compat=older),
+        *create_rest_routes(handler, contexts, enable_v0_3_compat=older, path_prefix=REST),
     ]
 
 
@@ -192,15 +207,18 @@ class _Web(uvicorn.Server):
         self._ready()
 
 
-async def serve(server: Server, listening: socket.socket, ready: Callable[[str], object]) -> None:
+async def serve(
+    server: Server, listening: socket.socket, ready: Callable[[str], object], grpc: int | None = None
+) -> None:
     """Serve until SIGINT or SIGTERM says that it is enough.
 
     Args:
         server: the server.
         listening: the socket, of this machine alone.
         ready: is called with the address once requests are answered.
+        grpc: the port for gRPC; ``None``: it is not served.
     """
-    async with server.app(listening.getsockname()[1]) as (app, _):
+    async with server.app(listening.getsockname()[1], grpc) as app:
         config = uvicorn.Config(app, log_level="warning", lifespan="off", timeout_graceful_shutdown=1, access_log=False)
         web = _Web(config, lambda: ready(server.url))
         for number in (signal.SIGINT, signal.SIGTERM):
