@@ -56,7 +56,7 @@ def house() -> ModuleType:
 def kinds(page: str) -> dict[str, list[str]]:
     """Return the packages of each kind, as the table of the page lists them."""
     table = page.partition("## The packages by kind")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| ([a-z ]+) \| ([a-z, -]+) \|", table, re.M)
+    rows = re.findall(r"^\| ([a-z ]+) \| ([a-z0-9, -]+) \|", table, re.M)
     return {kind: names.split(", ") for kind, names in rows if kind != "kind"}
 
 

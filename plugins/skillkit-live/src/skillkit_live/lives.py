@@ -36,7 +36,7 @@ class Lives:
         clock: the clock of agents and waits, which tests replace.
         patience: seconds that a question waits while no client is attached; then the run is suspended.
         idle: seconds that a session stays open while no client is attached and nothing runs.
-        approvers: the principals whose answers to questions count; ``owner`` is the user of this machine.
+        approvers: the principals whose answers to questions count, asked with each; ``owner`` is the user of this machine.
         listen: let other processes of this user attach to the sessions of this one.
     """
 

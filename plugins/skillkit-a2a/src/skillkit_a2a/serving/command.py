@@ -102,6 +102,7 @@ def serve(
 
     # the spans of runs are those of skillkit-otel; the library's own end in other tasks than they began in
     os.environ.setdefault("OTEL_INSTRUMENTATION_A2A_SDK_ENABLED", "false")
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     logging.getLogger("a2a").setLevel(logging.ERROR)  # callers read of their mistakes themselves
 
     async def work() -> None:

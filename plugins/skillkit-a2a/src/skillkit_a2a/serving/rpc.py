@@ -13,6 +13,8 @@ from a2a.server.request_handlers import GrpcHandler
 from a2a.server.request_handlers.grpc_handler import GrpcServerCallContextBuilder
 from a2a.types import a2a_pb2_grpc
 
+from skillkit_core import SkillKitError
+
 from .gate import Rates, context_for, found_by
 from .keys import ANYONE, Caller
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["serving"]
 
 _VERSION = "1.0"
+_ALONE = (("grpc.so_reuseport", 0),)  # no other process shares the port
 
 
 @asynccontextmanager
@@ -41,9 +44,12 @@ async def serving(
         largest: bytes of a request.
     """
     gate = _Gate(keys, rates)
-    server = grpc.aio.server(interceptors=[gate], options=[("grpc.max_receive_message_length", largest)])
+    server = grpc.aio.server(interceptors=[gate], options=[*_ALONE, ("grpc.max_receive_message_length", largest)])
     a2a_pb2_grpc.add_A2AServiceServicer_to_server(GrpcHandler(handler, _Contexts(gate)), server)  # type: ignore[no-untyped-call]
-    found = server.add_insecure_port(f"127.0.0.1:{port}")
+    try:
+        found = server.add_insecure_port(f"127.0.0.1:{port}")
+    except RuntimeError:
+        raise SkillKitError(f"port {port} cannot be used for gRPC", hint="name another one with --grpc-port") from None
     await server.start()
     try:
         yield found
