@@ -375,11 +375,13 @@ def test_a_project_opens_nothing_and_the_card_is_printed(skillkit_cli, skillkit_
 
     card = skillkit_cli("a2a", "card", "--skill", "one").json
     unknown = skillkit_cli("a2a", "card", "--skill", "onne")
+    private = skillkit_cli("a2a", "card", "http://127.0.0.1:9")
 
     assert (card["name"], card["description"]) == ("SkillKit", "Mine.") and [one["id"] for one in card["skills"]] == [
         "one"
     ]
     assert unknown.exit_code == 2 and "'one'" in unknown.stderr
+    assert private.exit_code == 1 and "a2a.client.allow" in private.stderr
 
 
 # --- other bindings, and an older version ---------------------------------------------------------------------------

@@ -189,6 +189,24 @@ def test_a_survey_is_input_with_a_schema_and_is_answered_by_data_or_in_words(ser
     assert texts(data)["answer"] == 'done: {"city": "Rome", "sure": true}'
 
 
+def test_a_message_answers_what_was_asked_when_it_came_and_nothing_that_is_asked_later(serving, write_skill):
+    from skillkit_a2a.serving.keys import Keys
+
+    write_skill("one")
+
+    async def main():
+        async with serving(open_=False) as served:
+            caller = served.caller(Keys(served.host.data_dir).add("mine", approve=True))
+            waits = await caller.say("both")
+            first = {"question": asked(waits)[1]["question"], "answer": "allow"}
+            _, late = [await caller.say("", data=first, task=waits.id) for _ in range(2)]
+            return late, await caller.say("deny", task=waits.id), served.folder / "paid.txt"
+
+    late, done, paid = asyncio.run(main())
+    assert state(late) == "input_required" and "That was answered already." in asked(late)[0]
+    assert state(done) == "completed" and len(paid.read_text().split()) == 1
+
+
 def test_the_owner_answers_elsewhere_and_the_task_knows_it(serving, write_skill):
     from skillkit_live import RpcClient
 

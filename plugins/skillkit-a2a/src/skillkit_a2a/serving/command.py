@@ -203,16 +203,41 @@ def revoke(ctx: click.Context, name: str) -> None:
 
 
 @click.command()
+@click.argument("url", required=False)
 @click.option("--skill", "skills", multiple=True, metavar="NAME", help="A skill that is served; default: all.")
 @click.pass_context
-def card(ctx: click.Context, skills: tuple[str, ...]) -> None:
-    """Print the card that others would read, as JSON."""
+def card(ctx: click.Context, url: str | None, skills: tuple[str, ...]) -> None:
+    """Print the card that others would read, or that of the agent at URL, as JSON."""
+    import asyncio
+
+    host: Host = ctx.obj.host
+    print_json(_own_card(host, skills) if url is None else asyncio.run(_card_at(host, url)))
+
+
+def _own_card(host: Host, skills: tuple[str, ...]) -> Any:
     from a2a.server.request_handlers.response_helpers import agent_card_to_dict
 
     from .card import Cards
     from .served import Served
 
-    host: Host = ctx.obj.host
     settings = settings_of(host)
     url = settings.url or f"http://{_HERE}:{PORT}"
-    print_json(agent_card_to_dict(Cards(settings, Served(host, skills), url, open_=False).public()))
+    return agent_card_to_dict(Cards(settings, Served(host, skills), url, open_=False).public())
+
+
+async def _card_at(host: Host, url: str) -> Any:
+    import httpx
+
+    from ..guard import guarded_client
+
+    sections = [layer.data.get("a2a") for layer in host.config.layers if layer.name != "project"]
+    clients = [one.get("client") for one in sections if isinstance(one, Mapping)]
+    allow = [str(name) for one in clients if isinstance(one, Mapping) for name in one.get("allow", ())]
+    place = url if url.endswith(".json") else f"{url.rstrip('/')}/.well-known/agent-card.json"
+    try:
+        async with guarded_client(allow, max_bytes=2**20, timeout=5, silence=5) as client:
+            answer = await client.get(place)
+            answer.raise_for_status()
+            return answer.json()
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        raise SkillKitError(f"there is no card: {error or type(error).__name__}", where=place) from None

@@ -14,7 +14,7 @@ from a2a.utils.errors import InvalidParamsError, UnsupportedOperationError
 from google.protobuf import json_format
 from skillkit_skills import skills_of
 
-from skillkit_core import AgentError, AgentResponse, ModelRequestResult, Origin, SkillKitError, UsageError
+from skillkit_core import AgentResponse, ModelRequestResult, Origin, SkillKitError, UsageError
 
 from ..chain import ERROR, admit, own_id
 from ..errors import PeerError
@@ -101,8 +101,10 @@ class Requests(RequestContextBuilder):
         if self._runs.works(task_id):
             raise UnsupportedOperationError(message="the task works; cancel it, or wait until it asks or ends")
         live = await self._runs.sessions.live(session_of(task_id), caller.principal)
-        if (question := next(iter(live.waiting()), None)) is not None and not decides(caller, question):
+        waiting = live.waiting()
+        if waiting and not decides(caller, waiting[0]):
             raise UnsupportedOperationError(message="the owner of this agent answers that, nobody else")
+        context.state["question"] = waiting[0]["id"] if waiting else ""
         return live
 
     async def _begin(self, caller: Caller, context_id: str | None, wanted: str) -> Live:
@@ -172,7 +174,7 @@ class Runs(AgentExecutor):
             if task is None:
                 await work.begin(context, self._addressed(live, caller, said.text, wanted), said, origin)
             else:
-                await work.answer(said, origin)
+                await work.answer(task, said, origin, context.call_context.state["question"])
         finally:
             self._working.pop(context.task_id, None)
             over.set()
@@ -280,7 +282,7 @@ class _Work:
                     return
                 answer: AgentResponse = await run
                 await self._queue.enqueue_event(self._updater.new_agent_message([text_part(answer.content)]))
-            except AgentError as error:  # no run began
+            except SkillKitError as error:  # no run began
                 await self._submit(context)
                 refused = str(error).startswith("the input was rejected")
                 state = TaskState.TASK_STATE_REJECTED if refused else TaskState.TASK_STATE_FAILED
@@ -305,31 +307,48 @@ class _Work:
         task.status.timestamp.GetCurrentTime()
         await self._queue.enqueue_event(task)
 
-    async def answer(self, said: Said, origin: Origin) -> None:
-        """Answer what the run asks, and go on with it."""
+    async def answer(self, task: Task, said: Said, origin: Origin, asked_then: str) -> None:
+        """Answer what the run asks, and go on with it.
+
+        Args:
+            task: the task as it stands.
+            said: what the message says.
+            origin: where it comes from.
+            asked_then: the question that was open when the message came; a later one is not answered by it.
+        """
         live = self._live
-        question = self._asked_in(said)
-        if question is None:
-            raise UnsupportedOperationError(message="the task waits for nothing that a message could answer")
         async with live.attach(live.last, whole=True) as client:
+            waiting = {one["id"]: one for one in live.waiting()}
+            named = {str(one["question"]) for one in said.data if isinstance(one, Mapping) and "question" in one}
+            question = next((waiting[name] for name in named or {asked_then} if name in waiting), None)
+            if question is None:
+                await self._too_late(task, list(waiting.values()), client)
+                return
             try:
                 given = answer_in(said, question)
                 outcome = await live.answer(question["id"], given, origin)
             except UsageError as error:
                 await self._ask(question, f"{error}.")
                 return
-            left = [one for one in live.waiting() if one["id"] != question["id"] and not one.get("suspended")]
+            left = [one for name, one in waiting.items() if name != question["id"] and not one.get("suspended")]
             if outcome == "taken" and left:
                 await self._ask(left[0])
                 return
             await self._updater.start_work()
             await self._follow(client)
 
-    def _asked_in(self, said: Said) -> Mapping[str, Any] | None:
-        """Return the question that a message answers: the one that it names, else the oldest."""
-        waiting = self._live.waiting()
-        named = {str(one["question"]) for one in said.data if isinstance(one, Mapping) and "question" in one}
-        return next((one for one in waiting if one["id"] in named), waiting[0] if waiting else None)
+    async def _too_late(self, task: Task, waiting: Sequence[Mapping[str, Any]], client: Any) -> None:
+        """Tell how the task stands: somebody else has answered what the message is about."""
+        if waiting:
+            await self._ask(waiting[0], "That was answered already.")
+        elif self._live.state == "running":
+            await self._updater.start_work()
+            await self._follow(client)
+        else:
+            settled = await self._runs.settle(task, self._caller.principal)
+            for artifact in settled.artifacts[len(task.artifacts) :]:
+                await self._updater.add_artifact(list(artifact.parts), artifact.artifact_id, artifact.name)
+            await self._say(settled.status.state, list(settled.status.message.parts))
 
     async def _ask(self, question: Mapping[str, Any], problem: str = "") -> None:
         await self._say(WAITS, asked(self._caller, question, problem))

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from a2a.utils.errors import InvalidParamsError
+from a2a.utils.errors import InvalidParamsError, UnsupportedOperationError
 
 from skillkit_core import Origin, Session, SessionError
 
@@ -51,7 +51,7 @@ class Sessions:
         """
         skills = (skill,) if skill else self._config.skills
         config = replace(self._config, skills=skills)
-        live = await self._lives.open("new", origin=Origin("a2a", caller.principal), config=config)
+        live = await self._open("new", caller.principal, config)
         about = {"owner": caller.principal, "skills": list(skills), "name": name or live.id}
         await live.agent.session.note(CONTEXT, about)
         self._named.setdefault(caller.principal, {})[name or live.id] = live.id
@@ -61,13 +61,19 @@ class Sessions:
         """Return a session of a caller, opened if it is not open.
 
         Raises:
-            InvalidParamsError: there is none.
+            InvalidParamsError: there is none. UnsupportedOperationError: another process has it open.
         """
         note = note_in(await self.entries(session))
         if note is None or note["owner"] != principal:
             raise InvalidParamsError(message=f"there is no context {session!r}")
         config = replace(self._config, skills=tuple(note.get("skills", ())))
-        return await self._lives.open(session, origin=Origin("a2a", principal), config=config)
+        return await self._open(session, principal, config)
+
+    async def _open(self, session: str, principal: str, config: AgentConfig) -> Live:
+        try:
+            return await self._lives.open(session, origin=Origin("a2a", principal), config=config)
+        except SessionError as error:
+            raise UnsupportedOperationError(message=f"the context cannot be used now: {error}") from None
 
     async def find(self, context: str, principal: str) -> str | None:
         """Return the session of a context by the name that the caller gave it; ``None``: there is none."""
