@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import httpx
 import pytest
-from a2a_callers import said
+from a2a_callers import free_port, said
 
 CARD = "/.well-known/agent-card.json"
 BINDINGS = ("JSONRPC", "HTTP+JSON")
@@ -389,15 +389,11 @@ def test_a_project_opens_nothing_and_the_card_is_printed(skillkit_cli, skillkit_
 
 def test_grpc_gives_the_same_behind_the_same_keys(serving, write_skill):
     grpc = pytest.importorskip("grpc", reason="gRPC is an extra")
-    import socket
-
     from a2a.types import SendMessageResponse
     from a2a.types.a2a_pb2_grpc import A2AServiceStub
 
     write_skill("one")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
 
     async def main():
         from skillkit_a2a.serving.keys import Keys

@@ -166,6 +166,23 @@ def test_an_approval_is_input_and_the_same_task_goes_on_once(serving, write_skil
     assert paid.read_text().split() == ["5", "1", "2"]
 
 
+@pytest.mark.parametrize(
+    ("question", "may"),
+    [
+        ({"kind": "approval", "questions": [{"plugin": "shop"}]}, True),
+        ({"kind": "approval", "questions": [{"plugin": "shop"}, {"plugin": "permissions"}]}, False),
+        ({"kind": "approval", "questions": [{"plugin": "sandbox"}]}, False),
+        ({"kind": "survey", "survey": {"questions": [{"kind": "text"}]}}, True),
+        ({"kind": "survey", "survey": {"questions": [{"kind": "text"}, {"kind": "secret"}]}}, False),
+    ],
+)
+def test_what_is_about_this_machine_and_what_is_secret_is_for_its_owner(question, may):
+    from skillkit_a2a.serving.keys import Caller
+    from skillkit_a2a.serving.questions import decides
+
+    assert decides(Caller("anna", approve=True), question) is may
+
+
 def test_a_survey_is_input_with_a_schema_and_is_answered_by_data_or_in_words(serving, write_skill):
     write_skill("one")
 

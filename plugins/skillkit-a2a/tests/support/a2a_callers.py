@@ -1,6 +1,14 @@
 """Callers of a server, through the client of the protocol's library."""
 
+import socket
 from uuid import uuid4
+
+
+def free_port():
+    """Return a port that nobody uses."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 class Caller:

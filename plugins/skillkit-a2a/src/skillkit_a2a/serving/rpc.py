@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-import grpc
-import grpc.aio
+import grpc  # type: ignore[import-untyped]
+import grpc.aio  # type: ignore[import-untyped]
 from a2a.extensions.common import HTTP_EXTENSION_HEADER
 from a2a.server.request_handlers import GrpcHandler
 from a2a.server.request_handlers.grpc_handler import GrpcServerCallContextBuilder

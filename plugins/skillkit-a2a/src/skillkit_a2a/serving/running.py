@@ -14,7 +14,15 @@ from a2a.utils.errors import InvalidParamsError, UnsupportedOperationError
 from google.protobuf import json_format
 from skillkit_skills import skills_of
 
-from skillkit_core import AgentResponse, ModelRequestResult, Origin, SkillKitError, UsageError
+from skillkit_core import (
+    AgentResponse,
+    AssistantMessage,
+    ModelRequestResult,
+    Origin,
+    SkillKitError,
+    StopReason,
+    UsageError,
+)
 
 from ..chain import ERROR, admit, own_id
 from ..errors import PeerError
@@ -231,7 +239,7 @@ class Runs(AgentExecutor):
         if live.state == "running":
             return _with(task, TaskState.TASK_STATE_WORKING, [])
         last = next((m for m in reversed(live.agent.session.messages) if m.role in ("assistant", "tool_result")), None)
-        if task.status.state == WAITS and last is not None and last.role == "assistant" and last.stop_reason == "stop":
+        if task.status.state == WAITS and isinstance(last, AssistantMessage) and last.stop_reason == StopReason.stop:
             done = _with(task, TaskState.TASK_STATE_COMPLETED, [])
             done.artifacts.add(artifact_id="answer", name="answer", parts=[text_part(last.text)])
             return done
@@ -302,6 +310,7 @@ class _Work:
                 return True
 
     async def _submit(self, context: RequestContext) -> None:
+        assert context.message is not None
         task = Task(id=context.task_id, context_id=context.context_id, history=[context.message])
         task.status.state = TaskState.TASK_STATE_SUBMITTED
         task.status.timestamp.GetCurrentTime()

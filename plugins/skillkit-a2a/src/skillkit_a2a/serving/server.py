@@ -88,7 +88,7 @@ class Handler(DefaultRequestHandler):
 
     async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task | None:
         """Cancel a task; what waits in its session waits no more."""
-        task = await super().on_cancel_task(params, context)
+        task: Task | None = await super().on_cancel_task(params, context)
         if task is not None:
             await self._runs.withdraw(task, context.user.user_name)
         return task

@@ -45,10 +45,14 @@ class ServeSettings(BaseModel):
     extended: bool = Field(True, description="Offer the card with every skill that a key may use.")
     rate: int = Field(60, ge=1, description="Requests a minute and caller.")
     tasks: int = Field(8, ge=1, description="Tasks of a caller that work at the same time.")
-    budget: BudgetSettings = Field(default_factory=BudgetSettings, description="Limits of one task.")
+    budget: BudgetSettings = Field(
+        default_factory=lambda: BudgetSettings.model_validate({}), description="Limits of one task."
+    )
     message: int = Field(1_048_576, ge=1_024, description="Bytes of a request.")
     compat_0_3: bool = Field(False, description="Serve callers of A2A 0.3, too; the card says so.")
-    push: PushSettings = Field(default_factory=PushSettings, description="Push notifications.")
+    push: PushSettings = Field(
+        default_factory=lambda: PushSettings.model_validate({}), description="Push notifications."
+    )
 
     @field_validator("url")
     @classmethod

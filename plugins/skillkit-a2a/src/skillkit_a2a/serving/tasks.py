@@ -95,7 +95,7 @@ class Tasks(TaskStore):
         data: dict[str, Any] = {"owner": principal, "task": told}
         if len(text := json.dumps(told)) > _NOTE:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_whole(self._folder / f"{task.id}.json", self._sessions.host.redact(text))
+            write_whole(str(self._folder / f"{task.id}.json"), self._sessions.host.redact(text))
             short = Task(id=task.id, context_id=task.context_id)
             short.status.state = task.status.state
             data = {"owner": principal, "task": json_format.MessageToDict(short), "file": f"{task.id}.json"}
