@@ -30,7 +30,7 @@ from .parts import said_in, text_part
 from .questions import answer_in, asked, decides
 from .sessions import name_in
 from .tasks import ENDED, WAITS, Tasks, new_task, session_of
-from .telling import Ended, Telling
+from .telling import PAUSE, Ended, Telling
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -363,9 +363,16 @@ class _Work:
         await self._say(WAITS, asked(self._caller, question, problem))
 
     async def _follow(self, client: Any) -> None:
-        """Tell what happens until the run asks or is over."""
-        async for message in client:
-            found: LiveMessage | Ended | None = await self._telling.tell(message)
+        """Tell what happens until the run asks or is over; while nothing happens, what was said is told at once."""
+        while True:
+            coming = asyncio.ensure_future(anext(client))
+            try:
+                if self._telling.holds and not (await asyncio.wait({coming}, timeout=PAUSE))[0]:
+                    await self._telling.flush()
+                message: LiveMessage = await coming
+            finally:
+                coming.cancel()
+            found = await self._telling.tell(message)
             if isinstance(found, Ended):
                 await self._end(found)
                 return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from a2a.types import TaskState
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
     from a2a.server.tasks import TaskUpdater
     from skillkit_live import Live, Message
 
-__all__ = ["Ended", "Telling"]
+__all__ = ["PAUSE", "Ended", "Telling"]
 
+PAUSE = 0.1  # seconds between two pieces of an answer: each costs a copy of the task
 _ANSWER = "answer"
 _STATES = {
     "completed": TaskState.TASK_STATE_COMPLETED,
@@ -51,6 +53,8 @@ class Telling:
     def __init__(self, live: Live, updater: TaskUpdater) -> None:
         self._live, self._updater = live, updater
         self._begun = False  # pieces of the message that arrives were told
+        self._held = ""  # what of it was not told yet
+        self._told = 0.0  # when the last piece was told
         self._ended = Ended("completed", TaskState.TASK_STATE_COMPLETED)
         self._refused = False
 
@@ -60,15 +64,21 @@ class Telling:
             message.type == "event" and _own(message.data["event"]) and message.data["event"]["type"] == "agent_start"
         )
 
+    @property
+    def holds(self) -> bool:
+        """Whether something was said that was not told yet: pieces come together, :data:`PAUSE` seconds apart."""
+        return bool(self._held)
+
     async def tell(self, message: Message) -> Message | Ended | None:
         """Tell what a message of the session means; return it if it is a question, or the end of the run."""
+        if message.type == "event" and message.data["event"]["type"] == "message_update":
+            return await self._update(message.data["event"])
+        await self.flush()
         if message.type in ("question", "closed"):
             return message if message.type == "question" else self._ended
         if message.type != "event" or not _own(line := message.data["event"]):
             return None
         match line["type"]:
-            case "message_update" if line["event"]["type"] == "text_delta" and line["event"].get("content"):
-                await self._piece(line["event"]["content"])
             case "message_end" if line["message"]["role"] == "assistant":
                 await self._said(message.event.message if message.event is not None else None)  # type: ignore[attr-defined]
             case "tool_execution_end" if message.event is not None and not line.get("is_error"):
@@ -79,15 +89,23 @@ class Telling:
                 return self._ended
         return None
 
-    async def _piece(self, text: str) -> None:
-        """Tell a piece of the answer. The first piece of another message takes the place of the one before."""
-        parts = [text_part(text)]
-        await self._updater.add_artifact(parts, _ANSWER, _ANSWER, append=self._begun, last_chunk=False)
-        self._begun = True
+    async def _update(self, line: Mapping[str, Any]) -> None:
+        if _own(line) and line["event"]["type"] == "text_delta":
+            self._held += line["event"].get("content") or ""
+            if monotonic() - self._told >= PAUSE:
+                await self.flush()
+
+    async def flush(self) -> None:
+        """Tell what is held. The first piece of another message takes the place of the one before."""
+        if self._held:
+            parts, self._held = [text_part(self._held)], ""
+            await self._updater.add_artifact(parts, _ANSWER, _ANSWER, append=self._begun, last_chunk=False)
+            self._begun, self._told = True, monotonic()
 
     async def _said(self, message: Any) -> None:
-        if message is not None and not self._begun and message.text:
-            await self._piece(message.text)  # it came in one piece
+        if message is not None and not self._begun:
+            self._held = message.text  # it came in one piece
+            await self.flush()
         self._refused = message is not None and message.stop_reason == StopReason.refusal
         self._begun = False
 
