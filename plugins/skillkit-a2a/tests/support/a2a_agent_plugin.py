@@ -76,8 +76,11 @@ async def journey(args, ctx):
 
 
 async def hang(args, ctx):
-    """Work until somebody says that it is enough."""
-    await asyncio.sleep(3600)
+    """Work until somebody says that it is enough, and a little longer where that is wanted."""
+    try:
+        await asyncio.sleep(3600)
+    finally:
+        await asyncio.sleep(2 if args["text"] else 0)
 
 
 async def leave(args, ctx):

@@ -207,7 +207,7 @@ def revoke(ctx: click.Context, name: str) -> None:
 @click.option("--skill", "skills", multiple=True, metavar="NAME", help="A skill that is served; default: all.")
 @click.pass_context
 def card(ctx: click.Context, url: str | None, skills: tuple[str, ...]) -> None:
-    """Print the card that others would read, or that of the agent at URL, as JSON."""
+    """Print the card of this host, or of the agent at URL."""
     import asyncio
 
     host: Host = ctx.obj.host

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from a2a.server.agent_execution import AgentExecutor, RequestContext, RequestContextBuilder
 from a2a.server.tasks import TaskUpdater
-from a2a.types import Message, Role, Task, TaskState, TaskStatus
+from a2a.types import Artifact, Message, Role, Task, TaskState, TaskStatus
 from a2a.utils.errors import InvalidParamsError, UnsupportedOperationError
 from google.protobuf import json_format
 from skillkit_skills import skills_of
 
 from skillkit_core import (
+    AgentMessage,
     AgentResponse,
     AssistantMessage,
     ModelRequestResult,
@@ -22,6 +23,7 @@ from skillkit_core import (
     SkillKitError,
     StopReason,
     UsageError,
+    UserMessage,
 )
 
 from ..chain import ERROR, admit, own_id
@@ -30,7 +32,7 @@ from .parts import said_in, text_part
 from .questions import answer_in, asked, decides
 from .sessions import name_in
 from .tasks import ENDED, WAITS, Tasks, new_task, session_of
-from .telling import PAUSE, Ended, Telling
+from .telling import ANSWER, PAUSE, Ended, Telling
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,7 +92,7 @@ class Requests(RequestContextBuilder):
             live = await self._begin(caller, context_id, str(wanted or ""))
             task_id = new_task(live.id)
         self._runs.served.limit(live.id, caller)
-        context.state["asked"] = live, said, _origin(caller, params.message, metadata), str(wanted or "")
+        context.state["asked"] = live, said, _origin(caller, params.message, task_id, metadata), str(wanted or "")
         name = name_in(live.agent.session.entries)
         return RequestContext(context, request=params, task_id=task_id, context_id=name, task=task)
 
@@ -131,9 +133,9 @@ class Requests(RequestContextBuilder):
         return live
 
 
-def _origin(caller: Caller, message: Message, metadata: Mapping[str, Any]) -> Origin:
+def _origin(caller: Caller, message: Message, task_id: str, metadata: Mapping[str, Any]) -> Origin:
     """Return where a message comes from, as plugins see it."""
-    about = {"message_id": message.message_id, "task_id": message.task_id, "context_id": message.context_id}
+    about = {"message_id": message.message_id, "task_id": task_id, "context_id": message.context_id}
     return Origin("a2a", caller.principal, message.message_id, {**metadata, **about})
 
 
@@ -201,9 +203,11 @@ class Runs(AgentExecutor):
         live = await self.sessions.live(session_of(context.task_id), principal)
         _, over = self._working.get(context.task_id, ("", None))
         live.agent.abort(_CANCELLED)
-        if over is not None:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(over.wait(), _SOON)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_SOON):
+                await live.agent.wait_idle()
+                if over is not None:
+                    await over.wait()
         await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
         self._cancelled.discard(context.task_id)
 
@@ -214,9 +218,8 @@ class Runs(AgentExecutor):
     async def withdraw(self, task: Task, principal: str) -> None:
         """Deny what waits in the session of a task that was cancelled, so that nobody allows it later."""
         live = await self.sessions.live(session_of(task.id), principal)
-        await live.agent.wait_idle()
         suspension = live.agent.suspension
-        if suspension is None:
+        if suspension is None or live.agent.running:  # a run that was aborted leaves nothing that waits
             return
         remove = live.agent.events.on("before_model_request", lambda event: ModelRequestResult(stop=True))
         try:
@@ -238,12 +241,28 @@ class Runs(AgentExecutor):
             return task if task.status.state == WAITS else _with(task, WAITS, asked_of(principal, waiting[0]))
         if live.state == "running":
             return _with(task, TaskState.TASK_STATE_WORKING, [])
-        last = next((m for m in reversed(live.agent.session.messages) if m.role in ("assistant", "tool_result")), None)
-        if task.status.state == WAITS and isinstance(last, AssistantMessage) and last.stop_reason == StopReason.stop:
-            done = _with(task, TaskState.TASK_STATE_COMPLETED, [])
-            done.artifacts.add(artifact_id="answer", name="answer", parts=[text_part(last.text)])
-            return done
-        return _with(task, TaskState.TASK_STATE_FAILED, [text_part("the server ended while it worked on this task")])
+        answer = _answer_of(task.id, live.agent.session.messages)
+        if answer is None:
+            return _with(
+                task, TaskState.TASK_STATE_FAILED, [text_part("the server ended while it worked on this task")]
+            )
+        done = _with(task, TaskState.TASK_STATE_COMPLETED, [])
+        kept = [artifact for artifact in done.artifacts if artifact.artifact_id != ANSWER]
+        del done.artifacts[:]
+        done.artifacts.extend([*kept, Artifact(artifact_id=ANSWER, name=ANSWER, parts=[text_part(answer)])])
+        return done
+
+
+def _answer_of(task: str, messages: Sequence[AgentMessage]) -> str | None:
+    """Return the last answer of the run of a task, ``None`` where the run did not come to its end."""
+    mine, answer = False, None
+    for message in messages:
+        if isinstance(message, UserMessage) and message.origin is not None and message.origin.kind == "a2a":
+            mine = message.origin.meta.get("task_id") == task
+        if mine:
+            whole = isinstance(message, AssistantMessage) and message.stop_reason == StopReason.stop
+            answer = message.text if whole else None
+    return answer
 
 
 def asked_of(principal: str, question: Mapping[str, Any]) -> list[Part]:
@@ -355,8 +374,9 @@ class _Work:
             await self._follow(client)
         else:
             settled = await self._runs.settle(task, self._caller.principal)
-            for artifact in settled.artifacts[len(task.artifacts) :]:
-                await self._updater.add_artifact(list(artifact.parts), artifact.artifact_id, artifact.name)
+            for artifact in settled.artifacts:
+                if artifact.artifact_id == ANSWER:
+                    await self._updater.add_artifact(list(artifact.parts), ANSWER, ANSWER)
             await self._say(settled.status.state, list(settled.status.message.parts))
 
     async def _ask(self, question: Mapping[str, Any], problem: str = "") -> None:

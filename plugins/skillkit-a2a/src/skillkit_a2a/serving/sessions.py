@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from a2a.utils.errors import InvalidParamsError, UnsupportedOperationError
@@ -103,7 +104,8 @@ class Sessions:
         """Yield the sessions of a caller with their entries, the newest first."""
         for row in await self.host.session_store().list():
             session, changed = str(row["id"]), row.get("updated")
-            if row.get("nested") or row.get("error") or str(row.get("cwd")) != str(self.host.cwd):
+            elsewhere = Path(str(row.get("cwd"))).resolve() != self.host.cwd.resolve()
+            if row.get("nested") or row.get("error") or elsewhere:
                 continue
             known = self._owners.get(session)
             if known is not None and known[0] == changed and known[1] != principal:

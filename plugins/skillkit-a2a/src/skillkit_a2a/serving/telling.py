@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from a2a.server.tasks import TaskUpdater
     from skillkit_live import Live, Message
 
-__all__ = ["PAUSE", "Ended", "Telling"]
+__all__ = ["ANSWER", "PAUSE", "Ended", "Telling"]
 
 PAUSE = 0.1  # seconds between two pieces of an answer: each costs a copy of the task
-_ANSWER = "answer"
+ANSWER = "answer"  # the artifact that holds it
 _STATES = {
     "completed": TaskState.TASK_STATE_COMPLETED,
     "aborted": TaskState.TASK_STATE_CANCELED,
@@ -72,7 +72,8 @@ class Telling:
     async def tell(self, message: Message) -> Message | Ended | None:
         """Tell what a message of the session means; return it if it is a question, or the end of the run."""
         if message.type == "event" and message.data["event"]["type"] == "message_update":
-            return await self._update(message.data["event"])
+            await self._update(message.data["event"])
+            return None
         await self.flush()
         if message.type in ("question", "closed"):
             return message if message.type == "question" else self._ended
@@ -99,7 +100,7 @@ class Telling:
         """Tell what is held. The first piece of another message takes the place of the one before."""
         if self._held:
             parts, self._held = [text_part(self._held)], ""
-            await self._updater.add_artifact(parts, _ANSWER, _ANSWER, append=self._begun, last_chunk=False)
+            await self._updater.add_artifact(parts, ANSWER, ANSWER, append=self._begun, last_chunk=False)
             self._begun, self._told = True, monotonic()
 
     async def _said(self, message: Any) -> None:
