@@ -16,20 +16,28 @@ metadata:
   skillkit:
     keywords: [{name}]
     examples: ["do {name}"]
-    internal_only: {internal}
+    internal_only: {internal}{actions}
 ---
 Instructions of {name}.
 """
+ACTION = """
+    actions:
+      - name: count
+        description: Count.
+        run: [echo, '{said}']
+        output: {output}
+        confirm: never"""
 
 
 @pytest.fixture
 def write_skill(skillkit_home):
-    """``write_skill("name")`` writes a skill of the user."""
+    """``write_skill("name")`` writes a skill of the user; ``output``: with an action that answers with JSON, or with a file."""
 
-    def write(name, description="It does something.", *, internal=False):
+    def write(name, description="It does something.", *, internal=False, output=""):
         folder = skillkit_home.config_dir / "skills" / name
         folder.mkdir(parents=True)
-        text = SKILL.format(name=name, description=description, internal=str(internal).lower())
+        actions = ACTION.format(output=output, said={"json": '{"n": 3}', "file": "made.txt"}[output]) if output else ""
+        text = SKILL.format(name=name, description=description, internal=str(internal).lower(), actions=actions)
         (folder / "SKILL.md").write_text(text)
 
     return write

@@ -101,6 +101,24 @@ def test_what_tools_hand_over_are_artifacts_and_no_file_outside_the_workspace_is
     assert made["data"].data.struct_value.fields["n"].number_value == 1
 
 
+@pytest.mark.parametrize("output", ["json", "file"])
+def test_what_the_action_of_a_skill_leaves_is_an_artifact(serving, write_skill, output):
+    write_skill("one", output=output)
+
+    async def main():
+        async with serving(plugins=["bash"]) as served:
+            (served.folder / "made.txt").write_text("made")
+            return await served.caller().say("act")
+
+    task = asyncio.run(main())
+    made, answer = task.artifacts
+    assert state(task) == "completed" and answer.parts[0].text.startswith("done: ")
+    if output == "json":
+        assert made.parts[0].data.struct_value.fields["n"].number_value == 3
+    else:
+        assert (made.parts[0].raw, made.parts[0].filename) == (b"made", "made.txt")
+
+
 def test_files_and_data_of_callers_reach_the_agent_and_other_kinds_are_refused(serving, write_skill):
     from a2a.types import Part
     from a2a.utils.errors import ContentTypeNotSupportedError

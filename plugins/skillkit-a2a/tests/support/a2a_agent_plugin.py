@@ -34,6 +34,9 @@ def answer(request):
     if word in ("pay", "journey", "hang", "leave"):
         call = Reply("I will. ", calls=[Call(word, {"text": rest}, id=f"c{os.getpid()}-{next(_numbers)}")])
         return f"done: {results}" if results else call
+    if word == "act":  # calls the action of a skill
+        (name,) = [tool.name for tool in request.tools if "__" in tool.name]
+        return f"done: {results}" if results else Reply("", calls=[Call(name, {}, id=f"c{next(_numbers)}")])
     if word == "both":
         calls = [Call("pay", {"text": text}, id=f"c{next(_numbers)}") for text in ("1", "2")]
         return f"done: {results}" if results else Reply("", calls=calls)
