@@ -155,14 +155,22 @@ class Runs(AgentExecutor):
 
     def __init__(self, sessions: Sessions, served: Served, most: int, folder: Path) -> None:
         self.sessions, self.served, self.host = sessions, served, sessions.host
-        self.tasks = Tasks(sessions, folder, self.works, self.settle)
+        self.tasks = Tasks(sessions, folder, self.works, self.settle, self._saved)
         self._most = most
         self._working: dict[str, tuple[str, asyncio.Event]] = {}  # by task: whose, and what is set at the end
         self._cancelled: set[str] = set()
+        self._unsaved: set[str] = set()  # tasks whose work is over, and whose end was told but not kept yet
+        self._kept: set[str] = set()  # tasks that work, and whose end is kept already
 
     def works(self, task: str) -> bool:
         """Return whether a task is worked on in this process."""
-        return task in self._working
+        return task in self._working or task in self._unsaved
+
+    def _saved(self, task: str) -> None:
+        """Know that the end of the work on a task, or its question, is kept."""
+        self._unsaved.discard(task)
+        if task in self._working:
+            self._kept.add(task)
 
     def check_room(self, caller: Caller) -> None:
         """Raise :class:`UnsupportedOperationError` where a caller has too many tasks that work."""
@@ -179,7 +187,9 @@ class Runs(AgentExecutor):
             return
         over = asyncio.Event()
         self._working[context.task_id] = caller.principal, over
-        work = _Work(self, live, caller, TaskUpdater(event_queue, context.task_id, context.context_id), event_queue)
+        self._kept.discard(context.task_id)
+        updater = TaskUpdater(event_queue, context.task_id, context.context_id)
+        work = _Work(self, live, caller, updater, event_queue, is_task=task is not None)
         try:
             if task is None:
                 await work.begin(context, self._addressed(live, caller, said.text, wanted), said, origin)
@@ -187,6 +197,9 @@ class Runs(AgentExecutor):
                 await work.answer(task, said, origin, context.call_context.state["question"])
         finally:
             self._working.pop(context.task_id, None)
+            if context.task_id not in self._kept and work.is_task:
+                self._unsaved.add(context.task_id)
+            self._kept.discard(context.task_id)
             over.set()
 
     def _addressed(self, live: Live, caller: Caller, text: str, wanted: str) -> str:
@@ -288,10 +301,16 @@ def _with(task: Task, state: Any, parts: Sequence[Part]) -> Task:
 
 
 class _Work:
-    """The work on one message: what the agent does is told to the task until the run ends or asks."""
+    """The work on one message: what the agent does is told to the task until the run ends or asks.
 
-    def __init__(self, runs: Runs, live: Live, caller: Caller, updater: TaskUpdater, queue: EventQueue) -> None:
-        self._runs, self._live, self._caller = runs, live, caller
+    Attributes:
+        is_task: there is a task, and no message alone.
+    """
+
+    def __init__(
+        self, runs: Runs, live: Live, caller: Caller, updater: TaskUpdater, queue: EventQueue, *, is_task: bool
+    ) -> None:
+        self._runs, self._live, self._caller, self.is_task = runs, live, caller, is_task
         self._updater, self._queue = updater, queue
         self._telling = Telling(live, updater)
 
@@ -330,6 +349,7 @@ class _Work:
 
     async def _submit(self, context: RequestContext) -> None:
         assert context.message is not None
+        self.is_task = True
         task = Task(id=context.task_id, context_id=context.context_id, history=[context.message])
         task.status.state = TaskState.TASK_STATE_SUBMITTED
         task.status.timestamp.GetCurrentTime()

@@ -59,6 +59,7 @@ class Tasks(TaskStore):
         folder: for tasks that are too large for a note.
         works: returns whether a task is worked on in this process.
         settle: returns how a task stands by its session, where nobody works on it.
+        saved: is called once a task that is over or waits is kept.
     """
 
     def __init__(
@@ -67,8 +68,10 @@ class Tasks(TaskStore):
         folder: Path,
         works: Callable[[str], bool],
         settle: Callable[[Task, str], Awaitable[Task]],
+        saved: Callable[[str], None],
     ) -> None:
-        self._sessions, self._folder, self._works, self._settle = sessions, folder, works, settle
+        self._sessions, self._folder, self._works = sessions, folder, works
+        self._settle, self._saved = settle, saved
         self._kept: OrderedDict[str, tuple[str, Task]] = OrderedDict()
 
     async def save(self, task: Task, context: ServerCallContext) -> None:
@@ -78,8 +81,12 @@ class Tasks(TaskStore):
         if written:
             _join_texts(task)
         self._keep(principal, task)
-        if written:
-            await self._write(principal, task)
+        try:
+            if written:
+                await self._write(principal, task)
+        finally:
+            if state in ENDED or state == WAITS:
+                self._saved(task.id)
 
     def _keep(self, principal: str, task: Task) -> None:
         copy = Task()
