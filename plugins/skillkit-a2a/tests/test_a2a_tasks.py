@@ -63,6 +63,18 @@ def test_a_stream_begins_with_the_task_and_ends_when_it_is_over(serving, write_s
     assert message.parts[0].text == "Pong."  # a handler answered without a run: no task
 
 
+def test_an_answer_that_comes_faster_than_it_can_be_told_is_whole(serving, write_skill, monkeypatch):
+    monkeypatch.setattr("skillkit_live.journal.BEHIND_MESSAGES", 0)
+    write_skill("one")
+
+    async def main():
+        async with serving() as served:
+            return await served.caller().say("say 400")
+
+    task = asyncio.run(main())
+    assert (state(task), texts(task)["answer"]) == ("completed", "".join(f"word{n} " for n in range(400)))
+
+
 def test_contexts_are_conversations_and_what_goes_wrong_is_the_state_of_a_task(serving, write_skill):
     from a2a.utils.errors import UnsupportedOperationError
 

@@ -12,6 +12,7 @@ from a2a.server.tasks import TaskUpdater
 from a2a.types import Artifact, Message, Role, Task, TaskState, TaskStatus
 from a2a.utils.errors import InvalidParamsError, UnsupportedOperationError
 from google.protobuf import json_format
+from skillkit_live import FellBehind
 from skillkit_skills import skills_of
 
 from skillkit_core import (
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from a2a.server.context import ServerCallContext
     from a2a.server.events import EventQueue
     from a2a.types import Part, SendMessageRequest
-    from skillkit_live import Live, Message as LiveMessage
+    from skillkit_live import Client, Live
 
     from .keys import Caller
     from .parts import Said
@@ -334,11 +335,12 @@ class _Work:
                 state = TaskState.TASK_STATE_REJECTED if refused else TaskState.TASK_STATE_FAILED
                 await self._say(state, [text_part(live.agent.redact(str(error)))])
 
-    async def _until_it_runs(self, client: Any, run: asyncio.Future[AgentResponse]) -> bool:
+    async def _until_it_runs(self, client: Client, run: asyncio.Future[AgentResponse]) -> bool:
         """Wait until a run has begun; return ``False`` where it is over without one."""
         while True:
             coming = asyncio.ensure_future(anext(client))
-            await asyncio.wait({coming, run}, return_when=asyncio.FIRST_COMPLETED)
+            either: set[asyncio.Future[Any]] = {coming, run}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not coming.done() and client.after == self._live.last:
                 coming.cancel()
                 with suppress(asyncio.CancelledError):
@@ -379,13 +381,16 @@ class _Work:
                 await self._ask(question, f"{error}.")
                 return
             left = [one for name, one in waiting.items() if name != question["id"] and not one.get("suspended")]
-            if outcome == "taken" and left:
+            if outcome != "taken":
+                await self._too_late(task, live.waiting(), client)
+                return
+            if left:
                 await self._ask(left[0])
                 return
             await self._updater.start_work()
             await self._follow(client)
 
-    async def _too_late(self, task: Task, waiting: Sequence[Mapping[str, Any]], client: Any) -> None:
+    async def _too_late(self, task: Task, waiting: Sequence[Mapping[str, Any]], client: Client) -> None:
         """Tell how the task stands: somebody else has answered what the message is about."""
         if waiting:
             await self._ask(waiting[0], "That was answered already.")
@@ -402,16 +407,31 @@ class _Work:
     async def _ask(self, question: Mapping[str, Any], problem: str = "") -> None:
         await self._say(WAITS, asked(self._caller, question, problem))
 
-    async def _follow(self, client: Any) -> None:
-        """Tell what happens until the run asks or is over; while nothing happens, what was said is told at once."""
+    async def _follow(self, client: Client) -> None:
+        """Tell what happens until the run asks or is over; who cannot tell it as fast as it happens goes on where it was."""
+        try:
+            while True:
+                try:
+                    await self._tell(client)
+                    return
+                except FellBehind as behind:
+                    client = self._live.attach(behind.after, whole=True)
+        finally:
+            client.close()
+
+    async def _tell(self, client: Client) -> None:
+        """Tell what happens; while nothing happens, what was said is told at once."""
         while True:
             coming = asyncio.ensure_future(anext(client))
             try:
                 if self._telling.holds and not (await asyncio.wait({coming}, timeout=PAUSE))[0]:
                     await self._telling.flush()
-                message: LiveMessage = await coming
+                message = await coming
             finally:
                 coming.cancel()
+            if message.type == "snapshot" and not self._live.agent.running:  # so much was missed that the end was, too
+                await self._end(self._ended())
+                return
             found = await self._telling.tell(message)
             if isinstance(found, Ended):
                 await self._end(found)
@@ -419,6 +439,14 @@ class _Work:
             if found is not None:
                 await self._ask(found.data["question"])
                 return
+
+    def _ended(self) -> Ended:
+        """Return how the run ended, by its session."""
+        if self._live.waiting():
+            return Ended("suspended", WAITS)
+        if _answer_of(self._updater.task_id, self._live.agent.session.messages) is not None:
+            return Ended("completed", TaskState.TASK_STATE_COMPLETED)
+        return Ended("failed", TaskState.TASK_STATE_FAILED, "the run ended without an answer")
 
     async def _end(self, ended: Ended) -> None:
         if self._runs.is_cancelled(self._updater.task_id):
