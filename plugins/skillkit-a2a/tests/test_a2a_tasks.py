@@ -63,16 +63,29 @@ def test_a_stream_begins_with_the_task_and_ends_when_it_is_over(serving, write_s
     assert message.parts[0].text == "Pong."  # a handler answered without a run: no task
 
 
-def test_an_answer_that_comes_faster_than_it_can_be_told_is_whole(serving, write_skill, monkeypatch):
-    monkeypatch.setattr("skillkit_live.journal.BEHIND_MESSAGES", 0)
+def test_what_happens_faster_than_it_can_be_told_is_told_nevertheless(serving, write_skill, monkeypatch):
+    from a2a.server.tasks import TaskUpdater
+    from skillkit_live import Live
+
     write_skill("one")
+    tell, attach, attached = TaskUpdater.add_artifact, Live.attach, []
+
+    async def slowly(self, *given, **named):
+        for _ in range(100):
+            await asyncio.sleep(0)
+        await tell(self, *given, **named)
+
+    monkeypatch.setattr(TaskUpdater, "add_artifact", slowly)
+    monkeypatch.setattr("skillkit_live.journal.BEHIND_MESSAGES", 3)
+    monkeypatch.setattr(Live, "attach", lambda self, *a, **k: attached.append(a) or attach(self, *a, **k))
 
     async def main():
         async with serving() as served:
-            return await served.caller().say("say 400")
+            return await served.caller().say("loud")
 
     task = asyncio.run(main())
-    assert (state(task), texts(task)["answer"]) == ("completed", "".join(f"word{n} " for n in range(400)))
+    assert (state(task), texts(task)["answer"]) == ("completed", "done")
+    assert len(attached) > 1  # it was left behind, and came back
 
 
 def test_contexts_are_conversations_and_what_goes_wrong_is_the_state_of_a_task(serving, write_skill):

@@ -37,6 +37,9 @@ def answer(request):
     if word == "act":  # calls the action of a skill
         (name,) = [tool.name for tool in request.tools if "__" in tool.name]
         return f"done: {results}" if results else Reply("", calls=[Call(name, {}, id=f"c{next(_numbers)}")])
+    if word == "loud":
+        calls = [Call(name, {}, id=f"c{next(_numbers)}") for name in ("leave", "chatter")]
+        return "done" if results else Reply("", calls=calls)
     if word == "both":
         calls = [Call("pay", {"text": text}, id=f"c{next(_numbers)}") for text in ("1", "2")]
         return f"done: {results}" if results else Reply("", calls=calls)
@@ -93,6 +96,14 @@ async def leave(args, ctx):
     return ToolOutput("left", {"artifacts": made})
 
 
+async def chatter(args, ctx):
+    """Say much."""
+    for number in range(400):
+        ctx.on_output(f"{number}\n")
+        await asyncio.sleep(0)
+    return "said"
+
+
 @hookimpl
 def register_adapters(register):
     """Offer the model."""
@@ -110,7 +121,7 @@ def register_models(register):
 @hookimpl
 def register_tools(register):
     """Offer the tools."""
-    for tool in (pay, hang, leave):
+    for tool in (pay, hang, leave, chatter):
         register(Tool(tool.__name__, tool.__doc__, tool, TEXT, annotations={"mutates": "none"}))
     register(Tool("journey", "Ask.", journey, TEXT, annotations={"mutates": "none", "asks": True}))
 
