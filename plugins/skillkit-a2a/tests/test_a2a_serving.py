@@ -353,7 +353,7 @@ def test_keys_are_made_listed_and_revoked_and_their_file_holds_hashes(skillkit_c
     twice = skillkit_cli("a2a", "keys", "add", "anna")
     listed = skillkit_cli("a2a", "keys", "list")
     rows = skillkit_cli("a2a", "keys", "list", "--json").json
-    file = skillkit_home.data_dir / "a2a" / "keys.json"
+    file = skillkit_home.data_dir / "a2a-keys" / "keys.json"
     kept, mode = file.read_text(), file.stat().st_mode & 0o777
     gone = skillkit_cli("a2a", "keys", "revoke", "anna")
     again = skillkit_cli("a2a", "keys", "revoke", "anna")

@@ -65,7 +65,7 @@ class Keys:
     """
 
     def __init__(self, data: Path) -> None:
-        self._folder = PrivateFolder(data, "a2a")
+        self._folder = PrivateFolder(data, "a2a-keys")
         self._read: tuple[object, dict[str, Any]] = (None, {})
 
     def _all(self) -> dict[str, Any]:
