@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -266,6 +267,25 @@ def test_a_message_answers_what_was_asked_when_it_came_and_nothing_that_is_asked
     late, done, paid = asyncio.run(main())
     assert state(late) == "input_required" and "That was answered already." in asked(late)[0]
     assert state(done) == "completed" and len(paid.read_text().split()) == 1
+
+
+def test_a_question_that_nobody_answers_soon_waits_in_the_session(serving, write_skill, monkeypatch):
+    from skillkit_a2a.serving import server
+
+    write_skill("one")
+    monkeypatch.setattr(server, "Lives", partial(server.Lives, patience=0))
+
+    async def main():
+        async with serving() as served:
+            caller = served.caller()
+            waits = await caller.say("journey")
+            while not any(row["suspended"] for row in await served.host.session_store().list()):
+                await asyncio.sleep(0.01)
+            return await caller.task(waits.id), await caller.say("Oslo", task=waits.id)
+
+    waits, done = asyncio.run(main())
+    assert state(waits) == "input_required"
+    assert (state(done), texts(done)["answer"]) == ("completed", 'done: {"city": "Oslo"}')
 
 
 def test_the_owner_answers_elsewhere_and_the_task_knows_it(serving, write_skill):
