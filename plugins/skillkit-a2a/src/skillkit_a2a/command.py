@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from .calling.cli import call
 from .serving.command import card, keys, serve
 
 
@@ -13,5 +14,6 @@ def a2a() -> None:
 
 
 a2a.add_command(serve)
+a2a.add_command(call)
 a2a.add_command(keys)
 a2a.add_command(card)

@@ -86,7 +86,10 @@ class Guarded(httpx.AsyncBaseTransport):
         if url.scheme not in ("http", "https") or not url.host:
             raise PeerError("address", f"{url} is no address of an agent: it begins with https://")
         port = url.port or (443 if url.scheme == "https" else 80)
-        named = is_named(URL.build(scheme=url.scheme, host=url.host, port=port), self._allow)
+        try:
+            named = is_named(URL.build(scheme=url.scheme, host=url.host, port=port), self._allow)
+        except ValueError:
+            raise PeerError("address", f"{url} is no address of an agent") from None
         hint = f"if you trust it: a2a.client.allow: [{url.host}:{port}]"
         if url.scheme == "http" and not named:
             raise PeerError("address", f"{url.host} is called without TLS, which nobody allowed", hint=hint)
