@@ -84,6 +84,25 @@ def test_s11_7_the_thread_is_printed_behind_the_result_where_a_person_wants_it(p
     assert "├─ 2 fact-checker (critic) → research · critique" in done.stdout
 
 
+def test_s10_10_a_pattern_in_a_file_is_enough(play, skillkit_home):
+    (skillkit_home.config_dir / "config.yaml").unlink()
+    lines = PATTERN.strip().splitlines()
+    whole, alone = skillkit_home.cwd / "any.yaml", skillkit_home.cwd / "checked.yaml"
+    whole.write_text("\n".join(lines[:5]))
+    alone.write_text("\n".join(lines[3:5]))
+    for file in ("./any.yaml", "checked.yaml", str(alone)):
+        done = play("collaborate", QUERY, "--pattern", file)
+        assert done.exit_code == 0 and done.stdout == "Ice flows under its own weight.\n", str(done)
+    for text, words in {
+        "[": "it is no YAML", "": "it is no pattern", "participants: 3": "participants: ", "pattern: x": "it is no pattern",
+        "\n".join(lines): "it has not one pattern", "participants: [research, nobody]": "there is no skill 'nobody'",
+    }.items():  # fmt: skip
+        alone.write_text(text)
+        wrong = play("collaborate", QUERY, "--pattern", "checked.yaml")
+        assert wrong.exit_code == 2 and words in wrong.stderr and len(wrong.stderr.splitlines()) == 1, str(wrong)
+    assert "cannot be read" in play("collaborate", QUERY, "--pattern", "away.yaml").stderr
+
+
 def test_what_cannot_be_is_one_line_that_says_what_to_do(play, skillkit_home):
     broken = play("collaborate", QUERY, "--pattern", "broken")
     assert broken.exit_code == 2 and "collaboration.patterns.broken" in broken.stderr

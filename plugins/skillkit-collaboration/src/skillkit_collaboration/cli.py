@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +19,7 @@ from skillkit_core.errors import UnknownName, UsageError
 from .checking import reasons
 from .exports import as_json as json_of, as_spans, as_text
 from .participants import ENGINE
+from .patterns import is_file, pattern_in
 from .record import Record, records_of
 from .settings import settings_of
 
@@ -29,7 +31,9 @@ __all__ = ["collaborate", "collaborations"]
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="REQUEST [OPTIONS OF run]")
-@click.option("--pattern", metavar="NAME", help="The pattern, of collaboration.patterns in the settings.")
+@click.option(
+    "--pattern", metavar="NAME|FILE", help="The pattern: one of collaboration.patterns in the settings, or a YAML file of one."
+)
 @click.option("--show-collaboration", "show", is_flag=True, help="Print the whole thread behind the result.")
 @click.option("--patterns", "lists", is_flag=True, help="List the patterns, and what keeps one from beginning.")
 @click.pass_context
@@ -39,15 +43,18 @@ def collaborate(ctx: click.Context, words: tuple[str, ...], pattern: str | None,
     \b
     skillkit collaborate --patterns
     skillkit collaborate "why do glaciers move?" --pattern fact-checked
-    skillkit collaborate "why do glaciers move?" --pattern fact-checked --show-collaboration
+    skillkit collaborate "why do glaciers move?" --pattern ./fact-checked.yaml --show-collaboration
 
     The options of 'skillkit run' may follow: --model, --session, --json, ...
     """
     host: Host = ctx.obj.host
-    patterns = settings_of(host).patterns
     if lists:
-        _list_patterns(host, patterns, as_json="--json" in words)
+        _list_patterns(host, settings_of(host).patterns, as_json="--json" in words)
         return
+    if pattern is not None and is_file(pattern):
+        pattern, given = pattern_in(Path(pattern))
+        host.configure({f"collaboration.patterns.{pattern}": given})
+    patterns = settings_of(host).patterns
     name = _pattern(patterns, pattern)
     if found := reasons(patterns[name], host):
         raise UsageError("; ".join(f"{one.code}: {one.text}" for one in found), where=f"collaboration.patterns.{name}")
