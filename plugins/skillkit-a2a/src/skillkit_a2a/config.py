@@ -14,5 +14,6 @@ class Section(ServeSettings):
     """What this host is for agents of other hosts, and what they are for it."""
 
     client: ClientConfig = Field(
-        default_factory=lambda: ClientConfig.model_validate({}), description="Which agents elsewhere are called, and how."
+        default_factory=lambda: ClientConfig.model_validate({}),
+        description="Which agents elsewhere are called, and how.",
     )
