@@ -94,17 +94,18 @@ async def _called(host: Host, target: Target, text: str, task: str, *, follow: b
     from .peer import Peer
 
     async with Peer(host, target) as peer:
-        progress = peer.progress(task)
+        progress, shown = peer.progress(task), ""
         try:
             async with asyncio.timeout(peer.settings.wait):
                 metadata = Chain().onward(own_id(host), peer.settings.depth)
                 async for _ in _events(peer, progress, text, task, metadata):
-                    if follow:
-                        said = f": {progress.said}" if progress.said else ""
-                        echo(str(host.redact(f"{progress.task or '-'} {progress.state}{said}")), err=True)
+                    said = f": {progress.said}" if progress.said else ""
+                    line = str(host.redact(f"{progress.task or '-'} {progress.state}{said}"))
+                    if (follow or progress.owners) and line != shown:
+                        echo(line, err=True)
+                    shown = line
         except TimeoutError:
-            words = f"{target.name} works on after {peer.settings.wait:g} s (a2a.client.wait)"
-            raise PeerError("silent", words, retryable=True, task=progress.task) from None
+            raise peer.left(progress) from None
     return progress
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NOTE", "Delegation"]
 
-NOTE = "a2a.task"  # type of the notes: {key, what: begun | known | asked | answered | canceled, ...}
+NOTE = "a2a.call"  # type of the notes: {key, what: begun | known | asked | answered | canceled, ...}
 _CANCEL_SECONDS = 2.0
 
 
@@ -95,11 +95,11 @@ class Delegation:
         answered = await self._again(peer, progress, metadata)
         if answered is None:
             if progress.task:
-                await self._follow(peer.watch(progress), progress, peer.settings.wait)
+                await self._follow(peer, peer.watch(progress), progress)
             else:
                 await self._note("begun")
                 sent = peer.send([{"text": text}], progress, message=self._key, metadata=metadata)
-                await self._follow(sent, progress, peer.settings.wait)
+                await self._follow(peer, sent, progress)
         while progress.state == "input-required":
             about = {"survey": survey_of(progress).to_dict(), "called": name_of(progress)}
             await self._note("asked", question=progress.asked, **about)
@@ -116,7 +116,7 @@ class Delegation:
                 await self._answer(peer, progress, note, metadata)
                 return last
         if last is not None:
-            await self._follow(peer.watch(progress, than=last), progress, peer.settings.wait)
+            await self._follow(peer, peer.watch(progress, than=last), progress)
         return last
 
     async def _ask(self, note: Mapping[str, Any]) -> Any:
@@ -148,24 +148,22 @@ class Delegation:
                 await peer.cancel(progress)
             raise PeerError("declined", f"the person did not answer what {name} asks", task=progress.task)
         if progress.state != "input-required":  # this attempt has not looked at the task yet
-            async with asyncio.timeout(peer.settings.wait):
-                async for _ in peer.watch(progress):
-                    pass
+            await self._follow(peer, peer.watch(progress), progress)
         if progress.state == "input-required" and progress.asked == question:
             parts = answer_parts(Survey.from_dict(note["survey"]), answers, note["called"])
             number = len(self._noted("asked"))
             sent = peer.send(parts, progress, message=f"{self._key}-{number}", metadata=metadata, than=question)
-            await self._follow(sent, progress, peer.settings.wait, answered=question)
+            await self._follow(peer, sent, progress, answered=question)
         else:
             await self._note("answered", question=question)
 
     async def _follow(
-        self, events: AsyncIterator[Progress], progress: Progress, seconds: float, *, answered: str = ""
+        self, peer: Peer, events: AsyncIterator[Progress], progress: Progress, *, answered: str = ""
     ) -> None:
         """Show what is told, and keep the id of the task as soon as it is known."""
         name, shown = self._target.name, ""
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(peer.settings.wait):
                 async for _ in events:
                     if progress.task and not self._noted("known"):
                         await self._note("known", task=progress.task, context=progress.context)
@@ -176,8 +174,7 @@ class Delegation:
                         shown = line
                         self._ctx.on_output(f"{line}\n")
         except TimeoutError:
-            text = f"{name} works on after {seconds:g} s (a2a.client.wait)"
-            raise PeerError("silent", text, retryable=True, task=progress.task) from None
+            raise peer.left(progress) from None
 
     async def _cancel(self, peer: Peer, progress: Progress) -> None:
         """End the task there as well, as far as it can be told in a moment."""

@@ -179,6 +179,12 @@ class Peer:
         with self._told(progress):
             progress.see(await self._client.cancel_task(CancelTaskRequest(id=progress.task)))
 
+    def left(self, progress: Progress) -> PeerError:
+        """Return the error for a task that has not come to its end in time."""
+        why = "waits for its own owner to decide" if progress.owners else "works on"
+        text = f"{why} after {self.settings.wait:g} s (a2a.client.wait)"
+        return self._error("silent", text, retryable=True, task=progress.task)
+
     # --- what goes wrong ----------------------------------------------------------------------------------------------
 
     def _error(self, code: str, text: str, **more: Any) -> PeerError:

@@ -55,9 +55,9 @@ class Progress:
         self.artifacts: dict[str, Artifact] = {}
 
     def over_but(self, question: str = "") -> bool:
-        """Return whether nothing more comes unless somebody answers another question than one that was answered."""
+        """Return whether nothing more comes unless somebody here answers another question than one that was answered."""
         if self.state == "input-required":
-            return self.asked != question
+            return self.asked != question and not self.owners
         return self.state in ENDED or self.state in PAUSED
 
     def take(self, event: StreamResponse) -> None:
@@ -112,6 +112,11 @@ class Progress:
             text = f"{self.agent} has made more than {self._most:,} bytes (a2a.client.max_bytes)"
             raise PeerError("too_large", text, task=self.task)
 
+    @property
+    def owners(self) -> bool:
+        """Whether the agent asks its own owner, and nobody else may answer."""
+        return self.state == "input-required" and any(one.get("by") == "owner" for one in self.data())
+
     # --- in other forms -----------------------------------------------------------------------------------------------
 
     @property
@@ -128,11 +133,13 @@ class Progress:
         return "\n".join(p.text for p in self.message.parts if p.text.strip()) if self.message is not None else ""
 
     def text(self) -> str:
-        """Return what came of the task, as text: its artifacts, else what the agent said."""
-        found = [self._shown(part) for one in self.artifacts.values() for part in one.parts]
-        if not any(found) and self.message is not None:
-            found = [self._shown(part) for part in self.message.parts]
-        return "\n\n".join(filter(None, found))
+        """Return what came of the task, as text: its artifacts, else what the agent said. Data are shown where no text is."""
+        parts = [part for one in self.artifacts.values() for part in one.parts]
+        if not parts and self.message is not None:
+            parts = list(self.message.parts)
+        if any(part.text.strip() for part in parts):
+            parts = [part for part in parts if not part.HasField("data")]
+        return "\n\n".join(filter(None, map(self._shown, parts)))
 
     def _shown(self, part: Part) -> str:
         told = self._part(part)
