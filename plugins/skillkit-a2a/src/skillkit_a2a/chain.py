@@ -66,7 +66,8 @@ def admit(metadata: Mapping[str, Any], own: str, most: int) -> Chain:
     """
     chain = chain_of(metadata)
     if own in chain.ids:
-        raise PeerError("ring", f"agents hand this task on in a ring: it was here before, {len(chain.ids)} hosts ago")
+        ago = len(chain.ids) - chain.ids.index(own)
+        raise PeerError("ring", f"agents hand this task on in a ring: it was here before, {ago} hosts ago")
     if chain.hops > most:
         raise _too_deep(chain.hops, most)
     return chain

@@ -455,8 +455,11 @@ class _Work:
         if waiting:
             await self._ask(waiting[0])
         else:
-            await self._say(ended.state, [text_part(self._live.agent.redact(ended.reason))] if ended.reason else [])
+            reason = [text_part(self._live.agent.redact(ended.reason))] if ended.reason else []
+            await self._say(ended.state, reason, ended.code)
 
-    async def _say(self, state: Any, parts: list[Part]) -> None:
-        message = self._updater.new_agent_message(parts) if parts else None
+    async def _say(self, state: Any, parts: list[Part], code: str = "") -> None:
+        """Tell the state of the task; ``code`` is that of an error, which callers hand on."""
+        metadata = {ERROR: code} if code else None
+        message = self._updater.new_agent_message(parts, metadata=metadata) if parts else None
         await self._updater.update_status(state, message)

@@ -35,11 +35,13 @@ class Ended(NamedTuple):
         outcome: of the run.
         state: of the task.
         reason: why; empty for what simply completed.
+        code: ``ring`` or ``depth``, where another host refused for that what the run handed on.
     """
 
     outcome: str
     state: Any
     reason: str = ""
+    code: str = ""
 
 
 class Telling:
@@ -57,6 +59,7 @@ class Telling:
         self._told = 0.0  # when the last piece was told
         self._ended = Ended("completed", TaskState.TASK_STATE_COMPLETED)
         self._refused = False
+        self._code = ""
 
     def begins(self, message: Message) -> bool:
         """Return whether a message says that the run of the session begins."""
@@ -84,6 +87,8 @@ class Telling:
                 await self._said(message.event.message if message.event is not None else None)  # type: ignore[attr-defined]
             case "tool_execution_end" if message.event is not None and not line.get("is_error"):
                 await self._made(message.event)
+            case "tool_execution_end" if isinstance(details := line.get("details"), dict):
+                self._code = details["error"] if details.get("error") in ("ring", "depth") else ""
             case "agent_end":
                 self._ended = self._end(line)
             case "agent_settled":
@@ -125,7 +130,7 @@ class Telling:
             error = line["error"]
             reason = str(error.get("message") if isinstance(error, dict) else error)
         state = _STATES.get(outcome, TaskState.TASK_STATE_FAILED)
-        return Ended(outcome, state, "" if outcome == "completed" else reason or outcome)
+        return Ended(outcome, state, "" if outcome == "completed" else reason or outcome, self._code)
 
 
 def _own(line: Mapping[str, Any]) -> bool:
