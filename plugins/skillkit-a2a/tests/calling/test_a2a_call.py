@@ -23,7 +23,7 @@ def test_a_task_is_given_by_name_or_address_and_its_answer_is_printed(skillkit_c
     settings(peer.base)
     assert skillkit_cli("a2a", "call", "far", "hello there").ok().stdout == "echo: hello there\n"
     told = skillkit_cli("a2a", "call", peer.base, "hello", "--follow", "--json").ok()
-    assert told.json["state"] == "completed" and told.json["artifacts"][0]["parts"] == [{"text": "echo: hello"}]
+    assert told.json["state"] == "completed" and told.json["artifacts"][0]["text"] == "echo: hello"
     assert told.json["agent"] == "far" and told.stderr.splitlines()[-1] == "t2 completed"
     assert peer.messages[0]["metadata"]["skillkit.hops"] == 1
 

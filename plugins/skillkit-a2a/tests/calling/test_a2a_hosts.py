@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import re
 import socket
 from collections.abc import Iterator
@@ -11,7 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from skillkit_a2a.serving.keys import Keys
 from skillkit_testkit import Reply
+from skillkit_testkit.engines import installed
+
+from skillkit_core import AgentConfig, AgentRunner, Host
+from skillkit_core.testing import Call, Reply as Says, ScriptedModel, ScriptedUser
 
 WIRE = ("--provider", "openai", "--model", "any", "--permit", "delegate_to_external_agent_tool")
 
@@ -54,7 +61,7 @@ def test_s12_10_a_host_calls_a_skill_of_another_one_with_its_key(skillkit_cli, s
         done = skillkit_cli("a2a", "call", "sums", "what is 15% of 80", env={"SUMS_KEY": key}).ok()
         assert done.stdout == "15% of 80 = 12\n"
         data = skillkit_cli("a2a", "call", "sums/calculate", "2 + 2", "--json", env={"SUMS_KEY": key}).ok().json
-        assert data["artifacts"][0]["parts"][0]["data"]["value"] == 4
+        assert data["artifacts"][0]["data"]["value"] == 4
         refused = skillkit_cli("a2a", "call", "sums", "2 + 2", env={"SUMS_KEY": "another"})
         assert refused.exit_code == 1 and "does not let us in (HTTP 401)" in refused.stderr
 
@@ -88,3 +95,32 @@ def test_s12_11_a_task_is_handed_on_as_often_as_the_settings_allow(
     with serving(skillkit_cli, tmp_path / "one", port, "--open", "--skill", "a2a:two", *WIRE, client=client, env=env):
         done = skillkit_cli("a2a", "call", "one", "why?", "--json")
     assert done.exit_code == 1 and done.json["error"] == "depth" and "a2a.client.depth is 1" in done.json["message"]
+
+
+def test_s12_10_what_a_host_asks_about_its_own_calls_and_tools_a_person_here_answers(serving, write_skill, tmp_path):
+    """Another host wants to pay, and to know where to go: its approval and its form are questions of this host."""
+    write_skill("purse")
+
+    async def main() -> Any:
+        async with serving(open_=False) as served:
+            settings = {"a2a.client": knows("far", int(served.url.rpartition(":")[2]), key="FAR_KEY")}
+            key = Keys(served.host.data_dir).add("me", (), approve=True)
+            env = {**os.environ, "SKILLKIT_HOME": str(tmp_path / "here"), "FAR_KEY": key}
+            plugins = [installed("sessions"), installed("a2a")]
+            host = Host(discover=False, plugins=plugins, settings=settings, environ=env)
+            person = ScriptedUser({"answer": "allow"}, {"answer": "deny"}, {"city": "Oslo", "sure": True})
+            async with AgentRunner(AgentConfig(model="any", ui=person), host=host) as agent:
+                tasks = ("pay 5", "pay 6", "journey there")
+                tool = "delegate_to_external_agent_tool"
+                turns = [Says(calls=[Call(tool, {"agent": "far", "message": text})]) for text in tasks]
+                agent.set_adapter(ScriptedModel([*turns, "Done."]))
+                await agent.chat("Go.")
+                results = [m.details["text"] for m in agent.messages if m.role == "tool_result"]
+            await host.aclose()
+            return person.surveys, results, (served.folder / "paid.txt").read_text()
+
+    surveys, (paid, refused, journey), file = asyncio.run(main())
+    assert paid == "done: paid 5" and file == "5\n" and "paid 6" not in refused
+    assert json.loads(journey.removeprefix("done: ")) == {"city": "Oslo", "sure": True}
+    assert [option.value for option in surveys[0].questions[0].options] == ["allow", "deny"]
+    assert [(q.id, q.kind) for q in surveys[2].questions] == [("city", "choice"), ("sure", "confirm")]

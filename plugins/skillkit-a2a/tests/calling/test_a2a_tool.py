@@ -97,9 +97,9 @@ def test_s12_10_no_agent_gets_a_secret_and_who_declines_ends_the_task(calling, p
 def test_s12_10_files_are_kept_under_their_digest_and_data_stay_data(calling, peer, skillkit_home):
     agent, _ = calling(peer.base, asks("files"), "Done.")
     _, result = ended(agent)
-    picture, rows = result.details["artifacts"][0]["parts"]
+    picture, rows = result.details["artifacts"]
     assert Path(picture["path"]).read_bytes() == PNG and Path(picture["path"]).is_relative_to(skillkit_home.data_dir)
-    assert picture["bytes"] == 256 and rows == {"data": {"rows": [1, 2]}}
+    assert picture["name"] == "../../map.png" and picture["bytes"] == 256 and rows["data"] == {"rows": [1, 2]}
 
 
 # --- what waits, and what goes on -----------------------------------------------------------------------------------------

@@ -171,16 +171,20 @@ class Progress:
         return file
 
     def made(self) -> list[dict[str, Any]]:
-        """Return the artifacts as JSON, each with where it comes from."""
+        """Return what was made as JSON, one for each part of an artifact, with where it comes from.
+
+        Each has ``text``, ``data``, ``url`` or ``path``, as artifacts of any tool here.
+        """
         return [
             {
-                "id": one.artifact_id,
-                "name": one.name,
-                "parts": [self._part(part) for part in one.parts],
+                "name": one.name or one.artifact_id,
+                **{key: value for key, value in self._part(part).items() if value not in ("", None)},
                 "agent": self.agent,
                 "task": self.task,
+                "artifact": one.artifact_id,
             }
             for one in self.artifacts.values()
+            for part in one.parts
         ]
 
     def to_dict(self) -> dict[str, Any]:
