@@ -32,7 +32,9 @@ __all__ = ["collaborate", "collaborations"]
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="REQUEST [OPTIONS OF run]")
 @click.option(
-    "--pattern", metavar="NAME|FILE", help="The pattern: one of collaboration.patterns in the settings, or a YAML file of one."
+    "--pattern",
+    metavar="NAME|FILE",
+    help="The pattern: one of collaboration.patterns in the settings, or a YAML file of one.",
 )
 @click.option("--show-collaboration", "show", is_flag=True, help="Print the whole thread behind the result.")
 @click.option("--patterns", "lists", is_flag=True, help="List the patterns, and what keeps one from beginning.")
