@@ -19,13 +19,17 @@ def settings(skillkit_home):
     return write
 
 
-def test_a_task_is_given_by_name_or_address_and_its_answer_is_printed(skillkit_cli, peer, settings):
+def test_a_task_is_given_by_name_or_address_and_its_answer_is_printed(skillkit_cli, skillkit_home, peer, settings):
     settings(peer.base)
     assert skillkit_cli("a2a", "call", "far", "hello there").ok().stdout == "echo: hello there\n"
     told = skillkit_cli("a2a", "call", peer.base, "hello", "--follow", "--json").ok()
     assert told.json["state"] == "completed" and told.json["artifacts"][0]["text"] == "echo: hello"
     assert told.json["agent"] == "far" and told.stderr.splitlines()[-1] == "t2 completed"
     assert peer.messages[0]["metadata"]["skillkit.hops"] == 1
+    skillkit_home.write_config("")
+    for allow in (peer.base[7:], f'["{peer.base[7:]}"]', f"a.example, {peer.base[7:]}"):  # as a variable has a list
+        env = {"SKILLKIT_A2A__CLIENT__ALLOW": allow}
+        assert skillkit_cli("a2a", "call", peer.base, "hi", env=env).ok().stdout == "echo: hi\n"
 
 
 def test_what_an_agent_asks_is_answered_with_its_task(skillkit_cli, peer, settings):

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 __all__ = ["AgentConfig", "ClientConfig"]
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=40)]
+
+
+def _listed(given: Any) -> Any:
+    """Return a list that a variable has, as JSON or with commas, as a list."""
+    if not isinstance(given, str):
+        return given
+    if given.lstrip().startswith("["):
+        return json.loads(given)
+    return [one.strip() for one in given.split(",") if one.strip()]
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 
 
 class AgentConfig(BaseModel):
@@ -26,7 +39,7 @@ class AgentConfig(BaseModel):
         min_length=1,
         description="Name of the secret (a variable or an entry of the keyring) that it is called with.",
     )
-    skills: tuple[str, ...] = Field((), description="Ids of skills of its card that are skills here, too: a2a:NAME/ID.")
+    skills: Words = Field((), description="Ids of skills of its card that are skills here, too: a2a:NAME/ID.")
 
 
 class ClientConfig(BaseModel):
@@ -35,7 +48,7 @@ class ClientConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     agents: Mapping[Name, AgentConfig] = Field(default_factory=dict, description="Agents by name.")
-    allow: tuple[str, ...] = Field(
+    allow: Words = Field(
         (), description="Hosts (or host:port) that may be called although they are private or local, or without TLS."
     )
     depth: int = Field(5, ge=1, le=20, description="How often a task may be handed on from host to host.")
