@@ -13,9 +13,9 @@ class PeerError(ToolError):
     """An agent elsewhere was not asked, or did not do what it was asked.
 
     Attributes:
-        code: ``address`` (may not be called), ``unreachable``, ``silent``, ``too_large``, ``protocol``, ``auth``, ``busy``,
-            ``unknown_agent``, ``unknown_skill``, ``unknown_task``, ``depth``, ``ring``, ``rejected``, ``failed``, ``canceled``,
-            ``declined``, ``nobody``.
+        code: ``address`` (may not be called), ``unreachable``, ``silent``, ``too_large``, ``protocol``, ``auth``, ``signature``,
+            ``busy``, ``unknown_agent``, ``unknown_skill``, ``unknown_task``, ``depth``, ``ring``, ``rejected``, ``failed``,
+            ``canceled``, ``declined``, ``nobody``.
         retryable: the same may succeed later.
         task: the id of the task there, once it is known.
     """

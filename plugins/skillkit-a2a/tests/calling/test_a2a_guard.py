@@ -166,3 +166,32 @@ def test_s12_10_one_event_may_not_be_larger_than_all_that_is_read(make_host, pee
     monkeypatch.setattr(peer, "_stream", endless)
     error = called(make_host, peer.base, allow=["127.0.0.1"], max_bytes=100_000)
     assert isinstance(error, PeerError) and error.code == "too_large"
+
+
+def test_s12_10_a_card_has_to_be_signed_by_the_key_that_the_user_names(make_host, peer, tmp_path):
+    pytest.importorskip("jwt", reason="needs skillkit-a2a[signing]")
+    from a2a.client.card_resolver import parse_agent_card
+    from a2a.server.request_handlers.response_helpers import agent_card_to_dict
+    from a2a.utils.signing import create_agent_card_signer
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    mine, other = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    kinds = serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    file = tmp_path / "key.pem"
+    file.write_bytes(mine.public_key().public_bytes(*kinds))
+    header = {"alg": "ES256", "kid": "k", "jku": None, "typ": "JOSE"}
+
+    def answered(key: Any, **changed: Any) -> Any:
+        card = parse_agent_card(peer.card())
+        if key is not None:
+            card = create_agent_card_signer(key, header)(card)
+        body = json.dumps({**agent_card_to_dict(card), **changed}).encode()
+        peer.card_pages["/.well-known/agent-card.json"] = Raw(body)
+        return called(make_host, peer.base, allow=["127.0.0.1"], agent={"signed_by": str(file)})
+
+    assert answered(mine) == "echo: hello"
+    for wrong in (answered(other), answered(None), answered(mine, name="another")):
+        assert isinstance(wrong, PeerError) and wrong.code == "signature" and not wrong.retryable
+    file.unlink()
+    assert answered(mine).code == "signature"

@@ -39,6 +39,9 @@ class AgentConfig(BaseModel):
         min_length=1,
         description="Name of the secret (a variable or an entry of the keyring) that it is called with.",
     )
+    signed_by: str | None = Field(
+        None, min_length=1, description="File with the public key (PEM) by which its card has to be signed."
+    )
     skills: Words = Field((), description="Ids of skills of its card that are skills here, too: a2a:NAME/ID.")
 
 

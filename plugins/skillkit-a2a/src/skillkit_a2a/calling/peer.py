@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit, urlunsplit
@@ -25,6 +26,7 @@ __all__ = ["Peer"]
 
 _POLL = (0.2, 2.0)  # seconds between two looks at a task: the first ones, and the last ones
 _BINDINGS = ("JSONRPC", "HTTP+JSON")
+_SIGNED = ("ES256", "ES384", "ES512", "RS256", "PS256", "EdDSA")  # no algorithm whose key both sides know
 
 
 class Peer:
@@ -73,9 +75,10 @@ class Peer:
         from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
 
         base, path = _card_address(self.target.url)
+        resolver, check = A2ACardResolver(self._http, base), self._verifier()
         try:
             async with asyncio.timeout(self.settings.timeout):
-                self.card = await A2ACardResolver(self._http, base).get_agent_card(relative_card_path=path)
+                self.card = await resolver.get_agent_card(relative_card_path=path, signature_verifier=check)
         except TimeoutError:
             raise self._error("silent", f"sent no card within {self.settings.timeout:g} s", retryable=True) from None
         self._check_skill()
@@ -88,6 +91,28 @@ class Peer:
         except ValueError:
             spoken = ", ".join(sorted({one.protocol_binding for one in self.card.supported_interfaces})) or "nothing"
             raise self._error("protocol", f"speaks {spoken}, and none of {', '.join(_BINDINGS)}") from None
+
+    def _verifier(self) -> Callable[[AgentCard], None] | None:
+        """Return what checks the signature of the card; ``None``: it need not have one."""
+        if not self.target.signed_by:
+            return None
+        try:
+            from a2a.utils.signing import SignatureVerificationError, create_signature_verifier
+        except ImportError:
+            raise self._error("signature", "has to sign its card", hint="pip install 'skillkit-a2a[signing]'") from None
+        try:
+            key = Path(self.target.signed_by).expanduser().read_text("ascii")
+        except (OSError, UnicodeError) as error:
+            raise self._error("signature", f"has to sign its card, and the key cannot be read: {error}") from None
+        verify = create_signature_verifier(lambda kid, jku: key, list(_SIGNED))
+
+        def check(card: AgentCard) -> None:
+            try:
+                verify(card)
+            except SignatureVerificationError as error:
+                raise self._error("signature", f"did not sign its card by {self.target.signed_by}: {error}") from None
+
+        return check
 
     def _check_skill(self) -> None:
         ids = [one.id for one in self.card.skills]

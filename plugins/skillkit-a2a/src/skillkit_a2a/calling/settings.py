@@ -23,12 +23,14 @@ class Target(NamedTuple):
         url: its address, or that of its card.
         key: the name of the secret that it is called with; empty: none.
         skill: the id of the skill that is wanted; empty: the agent chooses.
+        signed_by: the file of the public key by which its card has to be signed; empty: it need not be.
     """
 
     name: str
     url: str
     key: str = ""
     skill: str = ""
+    signed_by: str = ""
 
 
 def settings_of(host: Host) -> ClientConfig:
@@ -67,4 +69,4 @@ def target_of(host: Host, name: str) -> Target:
     if found is None:
         known = ", ".join(agents) or "none yet"
         raise PeerError("unknown_agent", f"there is no agent {own!r} (a2a.client.agents has {known})")
-    return Target(own, found.url, found.key or "", skill.strip())
+    return Target(own, found.url, found.key or "", skill.strip(), found.signed_by or "")
