@@ -79,12 +79,16 @@ def _too_deep(hops: int, most: int) -> PeerError:
 
 
 def come_by(agent: AgentRunner) -> Chain:
-    """Return the way by which the request of an agent came to this host; an empty one where a person here asked."""
+    """Return the way by which the request of an agent came to this host; an empty one where a person here asked.
+
+    The session of the outermost agent tells, where a compaction takes nothing away. A message that steers is no request.
+    """
     outermost = list(agent.ancestors())[-1]
-    for message in reversed(outermost.messages):
-        if message.role == "user":
-            origin = getattr(message, "origin", None)
-            return chain_of(origin.meta) if origin is not None and origin.kind == "a2a" else Chain()
+    for entry in reversed(outermost.session.path()):
+        said = entry.data.get("message") if entry.type == "message" else None
+        if isinstance(said, Mapping) and said.get("role") == "user" and said.get("source") != "steer":
+            origin = said.get("origin") or {}
+            return chain_of(origin.get("meta") or {}) if origin.get("kind") == "a2a" else Chain()
     return Chain()
 
 

@@ -46,6 +46,8 @@ class AgentEngine:
 
     def __init__(self, host: Host) -> None:
         self._host = host
+        self.limit: LimitReached | None = None
+        """The limit that has ended its run."""
 
     def problems(self, skill: Skill, host: Host) -> Sequence[SkillProblem]:
         """Refuse a skill that stands for no agent of the settings."""
@@ -68,7 +70,11 @@ class AgentEngine:
         if run is None:
             return await run_below(self, task)
         words = "\n\n".join(part for part in (task.context, task.query) if part.strip())
-        (result,) = await run.call(ToolCall("", TOOL, {"agent": _agent_of(task.skill), "message": words}))
+        try:
+            (result,) = await run.call(ToolCall("", TOOL, {"agent": _agent_of(task.skill), "message": words}))
+        except LimitReached as error:
+            self.limit = error
+            raise
         if result.outcome in (Outcome.denied, Outcome.blocked, Outcome.skipped):
             return TaskResult("failed", reason=f"denied: {TOOL}", denied=(TOOL,))
         told = thaw(result.details) if isinstance(result.details, Mapping) else {}
@@ -131,7 +137,8 @@ class AgentParticipants:
     async def speak(self, name: str, task: Task) -> TaskResult:
         """Let the agent take the turn."""
         skill = Skill(name=f"{PREFIX}{name}", engine=ENGINE, metadata={"skillkit": {ENGINE: name}})
-        result = await do_task(AgentEngine(self._host), replace(task, skill=skill), None)
-        if result.reason.startswith("limit"):
-            raise LimitReached(result.reason)
+        engine = AgentEngine(self._host)
+        result = await do_task(engine, replace(task, skill=skill), None)
+        if engine.limit is not None:
+            raise engine.limit
         return result
