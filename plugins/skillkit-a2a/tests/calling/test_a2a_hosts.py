@@ -20,6 +20,9 @@ from skillkit_testkit.engines import installed
 from skillkit_core import AgentConfig, AgentRunner, Host
 from skillkit_core.testing import Call, Reply as Says, ScriptedModel, ScriptedUser
 
+for needed in ("skillkit_offline", "skillkit_openai", "skillkit_bundled", "skillkit_permissions"):
+    pytest.importorskip(needed, reason="two whole hosts need a model's wire, a skill and permissions")
+
 WIRE = ("--provider", "openai", "--model", "any", "--permit", "delegate_to_external_agent_tool")
 
 

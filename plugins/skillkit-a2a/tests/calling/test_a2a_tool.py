@@ -133,6 +133,7 @@ def test_s12_10_a_question_waits_for_a_person_and_another_process_goes_on_with_t
     assert peer.tasks["t1"]["answers"] == ["red", "blue"]
 
 
+@pytest.mark.smoke
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_s12_10_a_task_goes_on_where_the_process_that_gave_it_was_killed(calling, peer, tmp_path):
     process, file = in_another_process(tmp_path, peer.base, "work for long")
@@ -220,6 +221,7 @@ def test_s12_10_what_an_agent_says_does_not_leave_its_marks(calling, peer):
 # --- who may ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_s12_10_there_is_no_tool_where_no_agent_is_set(engine_stage):
     from sys import modules
 
