@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from ..lists import Words
 
 __all__ = ["AgentConfig", "ClientConfig"]
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=40)]
-
-
-def _listed(given: Any) -> Any:
-    """Return a list that a variable has, as JSON or with commas, as a list."""
-    if not isinstance(given, str):
-        return given
-    if given.lstrip().startswith("["):
-        return json.loads(given)
-    return [one.strip() for one in given.split(",") if one.strip()]
-
-
-Words = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 
 
 class AgentConfig(BaseModel):

@@ -128,7 +128,9 @@ def _ready(url: str) -> None:
 
 
 def _depth(host: Host) -> int:
-    return int(host.config.get("a2a.client.depth", 5))
+    from ..calling.settings import settings_of as client_settings
+
+    return client_settings(host).depth  # a project does not let tasks go further
 
 
 def _listening(port: int) -> socket.socket:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from ..lists import Words
+
 __all__ = ["BudgetSettings", "PushSettings", "ServeSettings"]
 
 
@@ -23,7 +25,7 @@ class PushSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     enabled: bool = Field(True, description="Offer push notifications.")
-    allow: tuple[str, ...] = Field(
+    allow: Words = Field(
         (), description="Hosts (or host:port) that may be private, or without TLS, and are told nevertheless."
     )
 
@@ -35,7 +37,7 @@ class ServeSettings(BaseModel):
 
     name: str = Field("SkillKit", min_length=1, description="The name on the card.")
     description: str = Field("Skills of a SkillKit host.", description="The line below it.")
-    public: tuple[str, ...] | None = Field(
+    public: Words | None = Field(
         None, description="Skills on the card that everybody reads; default: all that are served."
     )
     url: str | None = Field(
