@@ -18,7 +18,7 @@ from skillkit_core.tools import Tool, ToolContext, ToolOutput
 
 from .checking import fold, kind_of, named, reasons, roles_of
 from .exports import as_text
-from .models import CollaborationConfig
+from .models import CollaborationConfig, mistakes_in
 from .participants import ENGINE
 from .record import BEGIN, Record, records_of, write
 from .settings import settings_of
@@ -73,7 +73,7 @@ class CollaborationEngine:
         try:
             found = [reason.text for reason in reasons(config_of(self._given(skill), host), host)]
         except ValidationError as error:
-            found = list(told(error))
+            found = list(mistakes_in(error))
         where = str(skill.path / "SKILL.md") if skill.path is not None else None
         return tuple(SkillProblem("collaboration", text, "error", where) for text in found)
 
@@ -118,17 +118,12 @@ class CollaborationEngine:
         return result
 
 
-def told(error: ValidationError) -> Sequence[str]:
-    """Return what is wrong with a configuration, a line each."""
-    return [f"{'.'.join(map(str, one['loc'])) or 'collaboration'}: {one['msg']}" for one in error.errors()]
-
-
 def refused(agent: AgentRunner, given: Any, host: Host) -> str:
     """Return why a session may not begin here, before any model is asked; empty: it may."""
     try:
         config = config_of(given, host)
     except ValidationError as error:
-        return f"invalid: {'; '.join(told(error))}"
+        return f"invalid: {'; '.join(mistakes_in(error))}"
     if found := reasons(config, host):
         return "; ".join(f"{reason.code}: {reason.text}" for reason in found)
     if why := _ineligible(agent, config):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from .protocol import STATUS_OF
 
 __all__ = [
     "AgentMessage", "CollaborationConfig", "CollaborationSession", "CollaborationTrace", "Convergence", "Decision",
-    "MessageType", "Refusal",
+    "MessageType", "Refusal", "mistakes_in",
 ]  # fmt: skip
 
 Status = Literal["active", "converged", "failed", "max_turns_reached"]
@@ -233,3 +233,8 @@ class CollaborationTrace(BaseModel):
     decisions: tuple[Decision, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     turns: tuple[Mapping[str, Any], ...] = ()
+
+
+def mistakes_in(error: ValidationError) -> Sequence[str]:
+    """Return what is wrong with a configuration, a line each."""
+    return [f"{'.'.join(map(str, one['loc'])) or 'collaboration'}: {one['msg']}" for one in error.errors()]

@@ -42,8 +42,7 @@ def pattern_in(file: Path) -> tuple[str, dict[str, Any]]:
     import yaml
     from pydantic import ValidationError
 
-    from .engine import told
-    from .models import CollaborationConfig
+    from .models import CollaborationConfig, mistakes_in
 
     try:
         data = yaml.safe_load(file.read_text("utf-8"))
@@ -65,7 +64,7 @@ def pattern_in(file: Path) -> tuple[str, dict[str, Any]]:
     try:
         CollaborationConfig(**found)
     except (ValidationError, TypeError) as error:
-        text = "; ".join(told(error)) if isinstance(error, ValidationError) else str(error)
+        text = "; ".join(mistakes_in(error)) if isinstance(error, ValidationError) else str(error)
         raise UsageError(f"it is no pattern: {text}", where=str(file)) from None
     return str(name), dict(found)
 
