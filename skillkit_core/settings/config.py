@@ -24,6 +24,8 @@ CORE_KEYS = (
     "compactor", "plugins", "session", "limits", "retry", "tools",
 )  # fmt: skip
 _NOT_SETTINGS = frozenset(f"SKILLKIT_{name}" for name in ("HOME", "DEBUG", "NAME", "PLUGINS", "TRACE", "WEB_TOKEN"))
+_NOT_SETTINGS = frozenset({"SKILLKIT_HOME", "SKILLKIT_DEBUG", "SKILLKIT_NAME", "SKILLKIT_PLUGINS", "SKILLKIT_TRACE"})
+_SECRETS = ("_TOKEN", "_URL")
 _SHAPES = {
     "model_type": "a mapping of settings", "dict_type": "a mapping of settings", "list_type": "a list",
     "tuple_type": "a list", "set_type": "a list", "frozen_set_type": "a list",
@@ -93,7 +95,8 @@ def odd_variables(environ: Mapping[str, str], sections: Iterable[str] = ()) -> I
     """
     for name in relative_directories(environ):
         yield f"{name} is ignored: {environ[name]!r} is no absolute path"
-    known = {*(f"SKILLKIT_{key.upper()}" for key in CORE_KEYS), *_NOT_SETTINGS}
+    secrets = {n for n in environ if n.endswith(_SECRETS)}  # a plugin reads them by their name
+    known = {*(f"SKILLKIT_{key.upper()}" for key in CORE_KEYS), *_NOT_SETTINGS, *secrets}
     odd = [n for n in sorted(environ) if n.startswith("SKILLKIT_") and "__" not in n and environ[n] and n not in known]
     if not odd:
         return

@@ -1,0 +1,29 @@
+"""The plugin ``durable``: the commands ``submit``, ``worker`` and ``jobs``, the session store ``postgres``, the section ``durable``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from skillkit_core import hookimpl
+from skillkit_core.descriptors import Command, ConfigSection, Factory
+
+
+@hookimpl
+def register_config(register: Callable[[ConfigSection], None]) -> None:
+    """Declare the section ``durable``."""
+    register(ConfigSection("durable", "skillkit_durable.config:DurableConfig"))
+
+
+@hookimpl
+def register_session_stores(register: Callable[[Factory], None]) -> None:
+    """Offer the store ``postgres``, which several machines share. It is used where ``session.store`` names it."""
+    what = "sessions in the PostgreSQL of durable.url, for workers on several machines"
+    register(Factory("postgres", "skillkit_durable.postgres_store:PostgresStore", what))
+
+
+@hookimpl
+def register_commands(register: Callable[[Command], None]) -> None:
+    """Offer ``skillkit submit``, ``skillkit worker`` and ``skillkit jobs``."""
+    register(Command("submit", "skillkit_durable.commands.submit:submit", "Give a request to the workers."))
+    register(Command("worker", "skillkit_durable.commands.worker:worker", "Carry out jobs until it is ended."))
+    register(Command("jobs", "skillkit_durable.commands.jobs:jobs", "List, show, answer, cancel and retry jobs."))
