@@ -262,17 +262,16 @@ class Jobs:
 
     def list(self, *, status: str | None = None, queue: str | None = None, limit: int | None = None) -> list[Job]:
         """Return jobs, newest first."""
-        where = "WHERE (? IS NULL OR status=?) AND (? IS NULL OR queue=?)"
-        if self.database.postgres:  # which must know the type of each parameter
-            where = where.replace("? IS NULL", "?::text IS NULL")
+        kind, everything = ("::text", None) if self.database.postgres else ("", -1)
         with self.database.transaction() as transaction:
             rows = transaction.rows(
-                f"SELECT * FROM skillkit_job {where} ORDER BY created DESC, id LIMIT ?",
+                f"SELECT * FROM skillkit_job WHERE (?{kind} IS NULL OR status=?) AND (?{kind} IS NULL OR queue=?)"  # noqa: S608 - no value is in it
+                " ORDER BY created DESC, id LIMIT ?",
                 status,
                 status,
                 queue,
                 queue,
-                -1 if limit is None and not self.database.postgres else limit,
+                everything if limit is None else limit,
             )
         return [Job.of(row) for row in rows]
 
@@ -331,9 +330,7 @@ class Jobs:
         """
         job = self.get(name)
         with self.database.transaction() as transaction:
-            if self.database.postgres:
-                transaction.rows("SELECT id FROM skillkit_job WHERE id=? FOR UPDATE", job.id)
-            (row,) = transaction.rows("SELECT * FROM skillkit_job WHERE id=?", job.id)
+            (row,) = self._locked(transaction, job.id)
             asked = next((one for one in Job.of(row).waiting if one["call"] == call), None)
             if asked is None:
                 known = transaction.rows("SELECT question FROM skillkit_answer WHERE job=?", job.id)
@@ -383,8 +380,7 @@ class Jobs:
         A worker that died with the job is counted. After ``most_recoveries`` the job fails as poison.
         """
         with self.database.transaction() as transaction:
-            suffix = " FOR UPDATE" if self.database.postgres else ""
-            rows = transaction.rows(f"SELECT * FROM skillkit_job WHERE id=?{suffix}", name)
+            rows = self._locked(transaction, name)
             job = Job.of(rows[0]) if rows else None
             if job is None or job.round != number or job.status not in ("queued", "running"):
                 return None
@@ -404,6 +400,12 @@ class Jobs:
             )
             (row,) = transaction.rows("SELECT * FROM skillkit_job WHERE id=?", name)
         return Job.of(row)
+
+    def _locked(self, transaction: Transaction, name: str) -> list[Row]:
+        """Return the row of a job, which nobody else changes before the end of the transaction."""
+        if self.database.postgres:
+            return transaction.rows("SELECT * FROM skillkit_job WHERE id=? FOR UPDATE", name)
+        return transaction.rows("SELECT * FROM skillkit_job WHERE id=?", name)
 
     def finish(
         self,

@@ -28,7 +28,7 @@ def here() -> tuple[str, str]:
     """Return the name of this machine, and what only processes that see each other's ids have in common."""
     boot = _read("/proc/sys/kernel/random/boot_id")[:8]
     try:
-        space = os.readlink("/proc/self/ns/pid")
+        space = str(Path("/proc/self/ns/pid").readlink())
     except OSError:
         space = ""
     return os.uname().nodename, f"{os.uname().nodename} {boot} {space}"

@@ -1,4 +1,4 @@
-"""The plugin ``durable``: the commands ``submit``, ``worker`` and ``jobs``, the session store ``postgres``, the section ``durable``."""
+"""The plugin ``durable``: the commands ``submit``, ``worker`` and ``jobs``, and the session store ``postgres``."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ An entry is a row of JSON, the same JSON as in a line of a session file. A write
 the session for writing next counts the epoch up, and each entry is written only while the epoch is the writer's own. So one who
 was paused, or cut off, writes nothing any more, whenever it comes back (:class:`~skillkit_core.SessionTaken`).
 
-A session belongs to its writer as long as the writer's process beats, in ``skillkit_writer``; that of a process which is gone from
-this machine is taken over at once, that of any other one after the lease.
+A session belongs to its writer as long as the writer's process beats, in ``skillkit_writer``. That of a process which is gone
+from this machine is taken over at once, that of any other one after the lease.
 """
 
 from __future__ import annotations

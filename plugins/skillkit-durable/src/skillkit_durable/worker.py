@@ -79,7 +79,7 @@ class Worker:
         self._hosts: dict[tuple[str, str], Host] = {}
         self._users: dict[tuple[str, str], int] = {}
         self._carried: dict[str, Carried] = {}
-        self._busy = 0
+        self._rounds: set[asyncio.Task[Any]] = set()
         self._reaped = self._looked = 0.0
         self._why_lost = ""
         self._away = False
@@ -126,9 +126,8 @@ class Worker:
                 await host.aclose()
 
     async def _idle(self, seconds: float) -> None:
-        give_up = self._loop.time() + seconds
-        while self._carried and self._loop.time() < give_up:
-            await asyncio.sleep(0.05)
+        if self._rounds:
+            await asyncio.wait(self._rounds, timeout=seconds)
 
     def say(self, line: str) -> None:
         """Say a line, and keep it for who asks what this worker said last."""
@@ -184,6 +183,10 @@ class Worker:
             key, host = await self._host_of(job)
         except SkillKitError as error:
             return await self._end(job, Ended("failed", error=str(error)), begun)
+        task = asyncio.current_task()
+        assert task is not None
+        self._rounds.add(task)
+        task.add_done_callback(self._rounds.discard)
         carried = self._carried[job.id] = Carried(job, host, self._lease.held, lambda: self.jobs.answers(job))
         try:
             ended = await self._until_free(carried, job)
@@ -215,7 +218,7 @@ class Worker:
             except SessionLocked:
                 if self._loop.time() > give_up or self._stopping.is_set():
                     return None
-            await asyncio.sleep(wait * random.uniform(0.8, 1.2))
+            await asyncio.sleep(wait * _jitter())
             wait = min(2 * wait, 2.0)
 
     async def _end(self, job: Job, ended: Ended, begun: float) -> Mapping[str, Any]:
@@ -287,7 +290,7 @@ class Worker:
                 self._away = True
             except Exception as error:  # noqa: BLE001 - of the engine: the next look may do better
                 self.say(f"looking after jobs failed: {in_words(error)}")
-            await asyncio.sleep(LOOK * random.uniform(0.8, 1.2))
+            await asyncio.sleep(LOOK * _jitter())
 
     def _look(self) -> list[str]:
         """Hand due jobs to the engine, make those of schedules, take over from the dead; return the jobs to end."""
@@ -330,6 +333,11 @@ class Worker:
     def _store_of(self, job: Job) -> SessionStore | None:
         store = self._host.session_store()
         return store if _shared(store) or job.spec.machine == os.uname().nodename else None
+
+
+def _jitter() -> float:
+    """Return a factor that keeps workers out of step."""
+    return random.uniform(0.8, 1.2)  # noqa: S311 - no secret
 
 
 def _shared(store: SessionStore) -> bool:
