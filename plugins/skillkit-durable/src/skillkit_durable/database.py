@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -216,7 +217,9 @@ class Database:
         import psycopg
 
         with psycopg.connect(self.url, autocommit=True) as connection:
-            connection.execute("SELECT pg_advisory_lock(%s)", (LOCK + 1,))
+            # a statement that waited would be waited for by the one who makes an index concurrently
+            while not connection.execute("SELECT pg_try_advisory_lock(%s)", (LOCK + 1,)).fetchone()[0]:  # type: ignore[index]
+                time.sleep(0.1)
             yield
 
     def close(self) -> None:

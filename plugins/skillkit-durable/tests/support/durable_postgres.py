@@ -37,6 +37,15 @@ def server(folder: Path) -> Iterator[str]:
         run("pg_ctl", "-D", here / "d", "-m", "immediate", "-s", "stop")
 
 
+def forget_jobs(url: str) -> None:
+    """Remove the tables of jobs."""
+    import psycopg
+
+    tables = ", ".join(f"skillkit_{name}" for name in ("durable", "job", "answer", "worker", "schedule"))
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"DROP TABLE IF EXISTS {tables}".encode())
+
+
 def store_at(folder: Path):
     """Return a store whose tables are of this folder alone, as the conformance suite wants it."""
     import psycopg
