@@ -84,7 +84,7 @@ class Settings:
     @property
     def queues(self) -> dict[str, QueueConfig]:
         """All queues by name, ``default`` first."""
-        return {DEFAULT: QueueConfig(), **self.durable.queues}
+        return {DEFAULT: QueueConfig.model_validate({}), **self.durable.queues}
 
 
 def settings_of(host: Host) -> Settings:

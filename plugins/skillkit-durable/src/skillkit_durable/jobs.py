@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from skillkit_core.contracts.session_store import new_session_id
 from skillkit_core.errors import SkillKitError, UnknownName, UsageError
@@ -27,6 +27,8 @@ PRIORITY = 100
 MOST_OPEN = 10_000  # jobs of a queue
 MOST_TEXT = 1 << 20  # characters of a request, and of an answer that is kept beside the session
 Answered = Literal["taken", "late", "unknown"]
+Rows: TypeAlias = list[Row]
+Names: TypeAlias = list[str]
 
 
 class JobTaken(SkillKitError):
@@ -152,6 +154,9 @@ class Job:
         }
 
 
+Found: TypeAlias = list[Job]
+
+
 def job_id(key: str | None) -> str:
     """Return the id of a new job: the same for the same key."""
     return new_session_id(time.time()) if key is None else f"job-{sha256(key.encode()).hexdigest()[:24]}"
@@ -260,7 +265,7 @@ class Jobs:
             raise UnknownName("job", name, [])
         return Job.of(rows[0])
 
-    def list(self, *, status: str | None = None, queue: str | None = None, limit: int | None = None) -> list[Job]:
+    def list(self, *, status: str | None = None, queue: str | None = None, limit: int | None = None) -> Found:
         """Return jobs, newest first."""
         kind, everything = ("::text", None) if self.database.postgres else ("", -1)
         with self.database.transaction() as transaction:
@@ -356,7 +361,7 @@ class Jobs:
 
     # --- workers ----------------------------------------------------------------------------------------------------
 
-    def due(self, limit: int = 200) -> list[Job]:
+    def due(self, limit: int = 200) -> Found:
         """Return the jobs that are to be handed to the engine now."""
         with self.database.transaction() as transaction:
             rows = transaction.rows(
@@ -401,7 +406,7 @@ class Jobs:
             (row,) = transaction.rows("SELECT * FROM skillkit_job WHERE id=?", name)
         return Job.of(row)
 
-    def _locked(self, transaction: Transaction, name: str) -> list[Row]:
+    def _locked(self, transaction: Transaction, name: str) -> Rows:
         """Return the row of a job, which nobody else changes before the end of the transaction."""
         if self.database.postgres:
             return transaction.rows("SELECT * FROM skillkit_job WHERE id=? FOR UPDATE", name)
@@ -474,7 +479,7 @@ class Jobs:
         with self.database.transaction() as transaction:
             transaction.change("UPDATE skillkit_job SET worker=NULL WHERE worker=? AND status='running'", worker)
 
-    def to_cancel(self, worker: str) -> list[str]:
+    def to_cancel(self, worker: str) -> Names:
         """Return the jobs of a worker that somebody wants to end."""
         with self.database.transaction() as transaction:
             rows = transaction.rows(
@@ -500,7 +505,7 @@ class Jobs:
                 )
             )
 
-    def forget(self, days: float) -> list[str]:
+    def forget(self, days: float) -> Names:
         """Forget jobs that ended long ago; return the names of their rounds."""
         with self.database.transaction() as transaction:
             rows = transaction.rows(

@@ -17,7 +17,7 @@ import secrets
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from skillkit_core.contracts.session_store import (
     SessionEntry,
@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PostgresSession", "PostgresStore"]
 
+Listed: TypeAlias = list[Mapping[str, Any]]
+Names: TypeAlias = list[str]
+Entries: TypeAlias = list[SessionEntry]
 LOCK = 7_265_003
 FLUSH = 1.0  # seconds between two writes of an answer that still arrives
 TABLES = """
@@ -219,7 +222,7 @@ class PostgresStore(SessionStore):
             return True
         return held["machine"] == machine and bool(held["process"]) and start_of(held["pid"]) != held["process"]
 
-    def _entries(self, connection: Any, row: Any) -> list[SessionEntry]:
+    def _entries(self, connection: Any, row: Any) -> Entries:
         lines = connection.execute(
             "SELECT line FROM skillkit_entry WHERE session=%s ORDER BY place", (row["key"],)
         ).fetchall()
@@ -234,7 +237,7 @@ class PostgresStore(SessionStore):
         """Return the known sessions, newest first; see :meth:`skillkit_core.SessionStore.list`."""
         return await asyncio.to_thread(self._list, limit)
 
-    def _list(self, limit: int | None) -> list[Mapping[str, Any]]:
+    def _list(self, limit: int | None) -> Listed:
         with self._working() as connection:
             rows = connection.execute(LISTED, (limit,)).fetchall()
         return [self._listed(row) for row in rows]
@@ -258,14 +261,14 @@ class PostgresStore(SessionStore):
     async def ids(self) -> Sequence[str]:
         """Return the ids of all sessions."""
 
-        def work() -> list[str]:
+        def work() -> Names:
             with self._working() as connection:
                 return self._ids(connection)
 
         return await asyncio.to_thread(work)
 
     @staticmethod
-    def _ids(connection: Any) -> list[str]:
+    def _ids(connection: Any) -> Names:
         return [row["id"] for row in connection.execute("SELECT id FROM skillkit_session").fetchall()]
 
     async def search(self, query: str, *, limit: int = 20) -> AsyncIterator[Mapping[str, Any]]:
@@ -275,8 +278,8 @@ class PostgresStore(SessionStore):
         for row in await asyncio.to_thread(self._search, query.casefold().replace("\x00", "\ufffd"), limit):
             yield row
 
-    def _search(self, wanted: str, limit: int) -> list[Mapping[str, Any]]:
-        found: list[Mapping[str, Any]] = []
+    def _search(self, wanted: str, limit: int) -> Listed:
+        found: Listed = []
         with self._working() as connection:
             rows = connection.execute(
                 "SELECT s.id, e.line FROM skillkit_entry e JOIN skillkit_session s ON s.key=e.session"

@@ -56,8 +56,8 @@ def next_time(cron: str, after: float) -> float:
     Raises:
         UsageError: it is no such expression.
     """
-    from croniter import croniter
-    from croniter.croniter import CroniterError
+    from croniter import croniter  # type: ignore[import-untyped]
+    from croniter.croniter import CroniterError  # type: ignore[import-untyped]
 
     try:
         return float(croniter(cron, datetime.fromtimestamp(after).astimezone()).get_next(float))
