@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skillkit_frontend import TITLE, Choices, config_for
+from skillkit_frontend import TITLE, Choices, DirectCall, TypedByAPerson, config_for, tool_of_action
 
 from skillkit_core import (
     AgentError,
@@ -122,6 +122,8 @@ class Carried:
         self._fence: Fence | None = None
         self._agent: AgentRunner | None = None
         self.cancelled = False
+        typed = job.spec.options.get("action") is not None and job.spec.options.get("approvals") is None
+        self._typed = TypedByAPerson() if typed else None  # typing an action with its arguments was the answer
 
     # --- from outside -----------------------------------------------------------------------------------------------
 
@@ -156,6 +158,10 @@ class Carried:
         agent = self._agent = AgentRunner(self._config(), host=self._host, session=session)
         try:
             await agent.open()
+            if self._job.spec.options.get("action") is not None:
+                tool = self._take_action(agent)
+                if self._typed is not None:
+                    self._typed.tool_name = tool
             return await self._until_it_rests(agent)
         finally:
             await agent.aclose()
@@ -179,9 +185,15 @@ class Carried:
         if plan := options.get("plan"):
             config = replace(config, options={"plan": plan})
         asks = options.get("approvals") != "deny"
-        return replace(
-            config, approver=later if asks else None, ui=later if asks else None, cwd=Path(self._job.spec.folder)
-        )
+        approver = self._typed if self._typed is not None else later if asks else None
+        return replace(config, approver=approver, ui=later if asks else None, cwd=Path(self._job.spec.folder))
+
+    def _take_action(self, agent: AgentRunner) -> str:
+        """Let the action that a person typed take the place of a model; return the name of its tool."""
+        options = self._job.spec.options
+        name = tool_of_action(agent, str(options["skill"]), str(options["action"]["name"]))
+        agent.set_adapter(DirectCall(name, options["action"]["args"]))
+        return name
 
     async def _until_it_rests(self, agent: AgentRunner) -> Ended:
         used: list[str] = []

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from skillkit_frontend import choosing
+from skillkit_frontend import action_named, choosing, configure, parse_action_args
 
 from skillkit_core import UsageError
 from skillkit_core.cli.output import echo, json_option, print_json
@@ -41,8 +41,8 @@ _KEPT = (
 )
 
 
-@click.command()
-@click.argument("words", nargs=-1, required=True, metavar="REQUEST")
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="REQUEST | ACTION [--ARG VALUE]...")
 @click.option("--session", metavar="ID", help="Go on with this session; default: a new one with the id of the job.")
 @click.option(
     "--folder", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Workspace; default: this folder."
@@ -77,6 +77,7 @@ def submit(
     \b
     skillkit submit "summarise README.md"
     skillkit submit --key invoice-4711 --queue mail "send invoice 4711"
+    skillkit submit --skill csv-stats summary sales.csv --column price
     skillkit submit --cron "0 7 * * 1-5" --name morning "what is new?"
 
     A worker carries it out ('skillkit worker'). Questions wait, without a worker, until somebody answers ('skillkit
@@ -92,7 +93,7 @@ def submit(
         raise UsageError("--name goes with --cron", hint="--key names a job")
     if cron is not None and (key is not None or when is not None or session is not None):
         raise UsageError("--cron makes many jobs: --key, --at and --session are about one", hint="leave them out")
-    spec = _spec(host, " ".join(words).strip(), (folder or host.cwd).resolve(), session, given)
+    spec = _spec(host, words, (folder or host.cwd).resolve(), session, given)
     database = Database(settings.url)
     try:
         if cron is not None:
@@ -116,13 +117,23 @@ def submit(
         echo(line)
 
 
-def _spec(host: Host, text: str, folder: Path, session: str | None, given: dict[str, Any]) -> Spec:
+def _spec(host: Host, words: tuple[str, ...], folder: Path, session: str | None, given: dict[str, Any]) -> Spec:
     """Return what the job is about."""
+    text = " ".join(words).strip()
     if not text:
         raise UsageError("there is no request", hint='write it in quotes: skillkit submit "..."')
+    unknown = next((word for word in words if word.startswith("--") and " " not in word), None)
+    if unknown is not None and given["skill"] is None:
+        raise UsageError(f"no such option {unknown}", hint="see 'skillkit submit --help'; a request goes in quotes")
     options = {option: given[option] for option in _KEPT if given.get(option)}
     options |= {"permit": list(given["permit"])} if given["permit"] else {}
     options |= {"skills_dirs": [str(one.resolve()) for one in given["skills_dirs"]]} if given["skills_dirs"] else {}
+    if given["skill"] is not None:
+        configure(host, skills_dirs=given["skills_dirs"], permit=(), permission_mode=None, max_turns=None)
+        action = action_named(host, given["skill"], words)
+        if action is not None:
+            options["action"] = {"name": action.name, "args": parse_action_args(given["skill"], action, words[1:])}
+            text = " ".join(["/" + given["skill"], *words])
     trace = host.environ.get("TRACEPARENT")
     return Spec(
         text=text,
