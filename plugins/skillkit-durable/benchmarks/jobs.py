@@ -31,6 +31,17 @@ def install(folder: Path) -> None:
     (info / "entry_points.txt").write_text("[skillkit.plugins]\nworks = works_plugin\n")
 
 
+def size_of(url: str) -> int:
+    """Return the bytes of the database."""
+    if url.startswith("sqlite"):
+        path = Path(url.removeprefix("sqlite:///"))
+        return sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*"))
+    import psycopg
+
+    with psycopg.connect(url) as connection:
+        return int(connection.execute("SELECT pg_database_size(current_database())").fetchone()[0])  # type: ignore[index]
+
+
 def measure(url: str, folder: Path, count: int, workers: int, concurrency: int) -> None:
     """Submit jobs, start workers, and print how long they take."""
     from skillkit_durable.database import Database
@@ -39,6 +50,7 @@ def measure(url: str, folder: Path, count: int, workers: int, concurrency: int) 
     database, name = Database(url), f"{workers}-{time.time()}"
     jobs = Jobs(database)
     spec = {"folder": str(folder), "machine": os.uname().nodename, "options": {"provider": "works"}}
+    before = jobs.counts().get("default", {}).get("completed", 0)
     begun = time.perf_counter()
     for n in range(count):
         jobs.submit(Spec(text=f"note {name}-{n}", **spec))
@@ -59,7 +71,7 @@ def measure(url: str, folder: Path, count: int, workers: int, concurrency: int) 
     try:
         first, done = 0.0, 0
         while done < count:
-            done = jobs.counts().get("default", {}).get("completed", 0)
+            done = jobs.counts().get("default", {}).get("completed", 0) - before
             if done and not first:
                 first, already = time.perf_counter(), done
             time.sleep(0.1)
@@ -72,13 +84,12 @@ def measure(url: str, folder: Path, count: int, workers: int, concurrency: int) 
                 os.killpg(process.pid, signal.SIGTERM)
         for process in running:
             process.wait(30)
-    with database.transaction() as transaction:
-        transaction.change("DELETE FROM skillkit_job")
     database.close()
-    load = os.getloadavg()[0]
+    load, size = os.getloadavg()[0], size_of(url)
     print(
         f"{url.partition(':')[0]:<11} {workers} workers of {concurrency}: {(count - already) / took:6.1f} jobs/s"
-        f"   ({count} jobs; {count / submitted:.0f}/s submitted; load {load:.1f} on {os.cpu_count()} cores)",
+        f"   ({count} jobs; {count / submitted:.0f}/s submitted; the database has {size >> 10:,} KiB;"
+        f" load {load:.1f} on {os.cpu_count()} cores)",
         flush=True,
     )
 
