@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -156,11 +157,38 @@ def test_a_worker_that_does_not_beat_is_given_up_and_knows_it(database: Database
     with database.transaction() as transaction:  # it slept
         transaction.change("UPDATE skillkit_worker SET beat=beat-5, machine='another'")
     (dead,) = dead_workers(database)
+    assert dead_workers(database, silent=False) == []
     assert give_up(database, dead) and not give_up(database, dead)
     lease.join(20)
     assert lost == ["another worker gave this one up, because it did not beat for longer than the lease"]
     reaped(database, dead)
     assert dead_workers(database) == []
+
+
+def test_a_worker_that_slept_beats_again_and_lets_the_others_beat_first(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease = Lease(database, 1.0, "1", ["default"], pytest.fail)
+    lease.begin()
+    assert not lease.judges()  # it has just begun
+    until(lease.judges)
+    with database.transaction() as transaction:  # the machine slept, and nobody has given it up
+        transaction.change("UPDATE skillkit_worker SET beat=beat-3600")
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + 3600)
+    assert not lease.judges()
+    until(lambda: workers(database)[0]["silent"] < 60)
+    assert not lease.judges()
+    until(lease.judges)
+    lease.end()
+    assert workers(database)[0]["beat"] == 0
+
+
+def until(holds: Callable[[], object]) -> None:
+    give_up = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < give_up
+        time.sleep(0.02)
 
 
 def test_a_schedule_makes_each_job_once_and_missed_times_give_one(database: Database, jobs: Jobs) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 import durable_postgres
 import pytest
 from skillkit_durable import PostgresStore
+from skillkit_durable.config import settings_of
+from skillkit_durable.worker import Worker
 from skillkit_testkit.conformance import SessionStoreConformance
 
 from skillkit_core import SessionEntry
@@ -104,3 +106,14 @@ def test_the_store_needs_a_postgresql(tmp_path: Path) -> None:
     with pytest.raises(SessionError, match="refuses") as away:
         asyncio.run(PostgresStore(url=f"postgresql://me:hunter2secret@/x?host={tmp_path}").ids())
     assert "hunter2secret" not in str(away.value)
+
+
+def test_a_store_that_is_only_there_is_not_the_default(make_host: Any) -> None:
+    from skillkit_durable import plugin
+
+    host = make_host(("durable", plugin))
+    assert host.session_stores.list() == []
+    with pytest.raises(UsageError, match="no plugin here keeps sessions"):
+        Worker(host, settings_of(host))
+    named = make_host(("durable", plugin), settings={"session.store": "postgres", "durable.url": "postgresql://u@h/d"})
+    assert isinstance(named.session_store(), PostgresStore)

@@ -8,12 +8,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .jobs import Job, Jobs
+    from .jobs import Job, Jobs, Spec
     from .postgres_store import PostgresStore
+    from .schedules import Schedule, Schedules
 
-__all__ = ["Job", "Jobs", "PostgresStore"]
+__all__ = ["Job", "Jobs", "PostgresStore", "Schedule", "Schedules", "Spec"]
 
-_MODULE_OF = {"Job": "jobs", "Jobs": "jobs", "PostgresStore": "postgres_store"}
+_MODULE_OF = {
+    "Job": "jobs",
+    "Jobs": "jobs",
+    "PostgresStore": "postgres_store",
+    "Schedule": "schedules",
+    "Schedules": "schedules",
+    "Spec": "jobs",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -7,17 +7,21 @@ answered, retried or handed back comes to the engine again, in another round, an
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from skillkit_core.contracts.session_store import new_session_id
 from skillkit_core.errors import SkillKitError, UnknownName, UsageError
 
-from .config import DEFAULT
+from .config import DEFAULT, settings_of
 from .database import Database, Row, Transaction
+
+if TYPE_CHECKING:
+    from skillkit_core import Host
 
 __all__ = ["ENDED", "OPEN", "PRIORITY", "Answered", "Job", "JobTaken", "Jobs", "Spec", "job_id"]
 
@@ -53,7 +57,7 @@ class Spec:
 
     text: str
     folder: str
-    machine: str
+    machine: str = field(default_factory=lambda: os.uname().nodename)
     v: int = 1
     kind: str = "run_turn"
     session: str = ""
@@ -178,6 +182,15 @@ class Jobs:
     def __init__(self, database: Database, *, most_open: int = MOST_OPEN) -> None:
         self.database = database
         self._most_open = most_open
+
+    @classmethod
+    def of(cls, host: Host) -> Jobs:
+        """Return the jobs in the database that the settings of a host name; close ``database`` at the end.
+
+        Raises:
+            ConfigError: a setting is wrong.
+        """
+        return cls(Database(settings_of(host).url))
 
     # --- whoever submits and looks --------------------------------------------------------------------------------
 

@@ -70,7 +70,8 @@ class Lease(threading.Thread):
         self._database, self._seconds, self._lost = database, seconds, lost
         self._version, self._queues = version, queues
         self._said: deque[str] = deque(maxlen=LINES)
-        self._beaten = 0.0
+        self._beaten = self._judges = 0.0  # by the clock that stands still while the machine sleeps
+        self._seen = 0.0  # by the clock on the wall
         self._ended = threading.Event()
 
     def begin(self) -> None:
@@ -89,12 +90,21 @@ class Lease(threading.Thread):
                 self._version,
                 ", ".join(self._queues),
             )
-        self._beaten = time.monotonic()
+        self._beaten, self._seen = time.monotonic(), time.time()
+        self._judges = self._beaten + self._seconds / 2
         self.start()
 
     def held(self) -> bool:
         """Return whether nobody can have given this worker up."""
         return time.monotonic() - self._beaten < self._seconds
+
+    def judges(self) -> bool:
+        """Return whether this worker may give up others that do not beat.
+
+        One that has just begun, or has slept itself, lets the others beat first: they slept too where the machine did.
+        """
+        slept = time.time() - self._seen > self._seconds / 2
+        return not slept and time.monotonic() > self._judges
 
     def say(self, line: str) -> None:
         """Keep a line for whoever asks what this worker said last."""
@@ -112,13 +122,15 @@ class Lease(threading.Thread):
                 continue
             if not known:
                 return self._lost("another worker gave this one up, because it did not beat for longer than the lease")
-            self._beaten = begun
+            if time.time() - self._seen > self._seconds / 2:
+                self._judges = time.monotonic() + self._seconds / 2
+            self._beaten, self._seen = begun, time.time()
 
     def _beat(self) -> bool:
         with self._database.transaction() as transaction:
             return bool(
                 transaction.change(
-                    "UPDATE skillkit_worker SET beat={now}, said=? WHERE id=? AND beat > {now}-lease",
+                    "UPDATE skillkit_worker SET beat={now}, said=? WHERE id=? AND beat > 0",
                     "\n".join(self._said),
                     self.worker,
                 )
@@ -137,15 +149,19 @@ def workers(database: Database) -> list[Row]:
         return transaction.rows("SELECT *, {now}-beat AS silent FROM skillkit_worker ORDER BY started")
 
 
-def dead_workers(database: Database) -> list[Row]:
-    """Return the workers that nobody has given up for good: silent for longer than their lease, or gone from this machine."""
+def dead_workers(database: Database, *, silent: bool = True) -> list[Row]:
+    """Return the workers whose jobs nobody has yet: gone from this machine, given up, or silent for longer than their lease.
+
+    Args:
+        silent: those that are only silent, too.
+    """
     _, machine = here()
 
     def gone(row: Row) -> bool:
         return row["machine"] == machine and bool(row["process"]) and start_of(row["pid"]) != row["process"]
 
     alive = [row for row in workers(database) if row["beat"] != REAPED]
-    return [row for row in alive if row["silent"] > row["lease"] or gone(row)]
+    return [row for row in alive if (row["silent"] > row["lease"] and (silent or row["beat"] == 0)) or gone(row)]
 
 
 def give_up(database: Database, row: Row) -> bool:

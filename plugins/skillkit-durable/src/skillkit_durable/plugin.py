@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from skillkit_core import hookimpl
 from skillkit_core.descriptors import Command, ConfigSection, Factory
@@ -15,10 +16,11 @@ def register_config(register: Callable[[ConfigSection], None]) -> None:
 
 
 @hookimpl
-def register_session_stores(register: Callable[[Factory], None]) -> None:
-    """Offer the store ``postgres``, which several machines share. It is used where ``session.store`` names it."""
-    what = "sessions in the PostgreSQL of durable.url, for workers on several machines"
-    register(Factory("postgres", "skillkit_durable.postgres_store:PostgresStore", what))
+def register_session_stores(register: Callable[[Factory], None], config: Any) -> None:
+    """Offer the store ``postgres`` where ``session.store`` names it: a store that is only there must not become the default."""
+    if config.get("session.store") == "postgres":
+        what = "sessions in the PostgreSQL of durable.url, for workers on several machines"
+        register(Factory("postgres", "skillkit_durable.postgres_store:PostgresStore", what))
 
 
 @hookimpl

@@ -67,6 +67,9 @@ class Worker:
         known = settings.queues
         if unknown := [name for name in queues if name not in known]:
             raise UsageError(f"there is no queue {unknown[0]!r}", hint=f"durable.queues has: {', '.join(known)}")
+        if not host.session_stores.list():
+            hint = "pip install skillkit-sessions, or set 'session.store: postgres'"
+            raise UsageError("no plugin here keeps sessions, without which a job could not be carried on", hint=hint)
         self._host, self._settings, self._known = host, settings, known
         self._queues = list(queues) or list(known)
         self._concurrency = concurrency or settings.durable.worker_concurrency
@@ -306,7 +309,7 @@ class Worker:
         return self.jobs.to_cancel(self._lease.worker)
 
     def _reap(self) -> None:
-        for row in dead_workers(self._database):
+        for row in dead_workers(self._database, silent=self._lease.judges()):
             if row["id"] != self._lease.worker and give_up(self._database, row):
                 self._engine.recover(row["id"])
                 reaped(self._database, row)

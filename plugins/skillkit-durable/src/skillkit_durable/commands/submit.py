@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from datetime import datetime
@@ -138,7 +137,6 @@ def _spec(host: Host, words: tuple[str, ...], folder: Path, session: str | None,
     return Spec(
         text=text,
         folder=str(folder),
-        machine=os.uname().nodename,
         kind="run_plan" if given["plan"] else "run_skill" if given["skill"] else "run_turn",
         session=session or "",
         distribution=host.distribution.name if host.distribution is not None else None,
