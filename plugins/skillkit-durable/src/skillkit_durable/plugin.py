@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from skillkit_core import hookimpl
 from skillkit_core.descriptors import Command, ConfigSection, Factory
+
+if TYPE_CHECKING:
+    from skillkit_core import Host
 
 
 @hookimpl
@@ -16,9 +19,9 @@ def register_config(register: Callable[[ConfigSection], None]) -> None:
 
 
 @hookimpl
-def register_session_stores(register: Callable[[Factory], None], config: Any) -> None:
+def register_session_stores(register: Callable[[Factory], None], host: Host) -> None:
     """Offer the store ``postgres`` where ``session.store`` names it: a store that is only there must not become the default."""
-    if config.get("session.store") == "postgres":
+    if host.config.get("session.store") == "postgres":
         what = "sessions in the PostgreSQL of durable.url, for workers on several machines"
         register(Factory("postgres", "skillkit_durable.postgres_store:PostgresStore", what))
 
