@@ -25,7 +25,6 @@ CORE_KEYS = (
 )  # fmt: skip
 _NOT_SETTINGS = frozenset(f"SKILLKIT_{name}" for name in ("HOME", "DEBUG", "NAME", "PLUGINS", "TRACE", "WEB_TOKEN"))
 _NOT_SETTINGS = frozenset({"SKILLKIT_HOME", "SKILLKIT_DEBUG", "SKILLKIT_NAME", "SKILLKIT_PLUGINS", "SKILLKIT_TRACE"})
-_SECRETS = ("_TOKEN", "_URL")
 _SHAPES = {
     "model_type": "a mapping of settings", "dict_type": "a mapping of settings", "list_type": "a list",
     "tuple_type": "a list", "set_type": "a list", "frozen_set_type": "a list",
@@ -88,16 +87,15 @@ def environment_layer(environ: Mapping[str, str], sections: Iterable[str] = ()) 
 
 
 def odd_variables(environ: Mapping[str, str], sections: Iterable[str] = ()) -> Iterator[str]:
-    """Return a line for each variable that sets nothing but looks like one that does.
+    """Return a line for each variable that sets nothing but looks as if it did. Plugins read ``_URL`` and ``_TOKEN`` as secrets.
 
     Args:
         sections: the names of the sections of plugins.
     """
     for name in relative_directories(environ):
         yield f"{name} is ignored: {environ[name]!r} is no absolute path"
-    secrets = {n for n in environ if n.endswith(_SECRETS)}  # a plugin reads them by their name
-    known = {*(f"SKILLKIT_{key.upper()}" for key in CORE_KEYS), *_NOT_SETTINGS, *secrets}
-    odd = [n for n in sorted(environ) if n.startswith("SKILLKIT_") and "__" not in n and environ[n] and n not in known]
+    known = {*(f"SKILLKIT_{key.upper()}" for key in CORE_KEYS), *_NOT_SETTINGS}
+    odd = sorted(n for n in environ.keys() - known if environ[n] and re.match(r"SKILLKIT_(?!.*(__|_URL$|_TOKEN$))", n))
     if not odd:
         return
     groups = [n.upper().replace("-", "_") for n in ("plugins", "session", "limits", "retry", "tools", *sections)]
