@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -182,6 +183,33 @@ def test_a_worker_that_slept_beats_again_and_lets_the_others_beat_first(
     until(lease.judges)
     lease.end()
     assert workers(database)[0]["beat"] == 0
+
+
+HOLDER = """
+import sqlite3, sys, time
+from skillkit_durable.database import Database
+from skillkit_durable.lease import Lease
+database = Database(sys.argv[1])
+Lease(database, 1.0, "1", ["default"], print).begin()
+connection = sqlite3.connect(database.path, isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+print("holds", flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_worker_that_was_stopped_while_it_wrote_does_not_lock_the_others_out(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'jobs.sqlite'}")
+    jobs = Jobs(database)
+    jobs.submit(SPEC)
+    with subprocess.Popen([sys.executable, "-c", HOLDER, database.url], stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout and holder.stdout.readline() == "holds\n"
+        holder.send_signal(signal.SIGSTOP)
+        assert len(jobs.list()) == len(jobs.due()) == 1  # who only reads does not wait
+        until(lambda: [row for row in dead_workers(database) if give_up(database, row)])
+        assert holder.wait(30) == -signal.SIGKILL
+    jobs.submit(SPEC)
+    assert len(jobs.list()) == 2
 
 
 def until(holds: Callable[[], object]) -> None:

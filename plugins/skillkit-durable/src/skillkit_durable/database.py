@@ -25,7 +25,7 @@ __all__ = ["Database", "DatabaseAway", "Row", "Transaction", "shown"]
 Row = dict[str, Any]
 SCHEMA = 1
 LOCK = 7_265_001  # of PostgreSQL: whoever makes tables holds it
-PATIENCE = 30.0  # seconds to wait for another writer
+PATIENCE = 10.0  # seconds to wait for another writer
 TABLES = """
 CREATE TABLE IF NOT EXISTS skillkit_durable(version INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS skillkit_job(
@@ -135,20 +135,29 @@ class Database:
         with self._lock:
             if not self._ready:
                 self._make_tables()
-            with self._begun() as transaction:
+            with self._begun(True) as transaction:
                 yield transaction
 
     @contextmanager
-    def _begun(self) -> Iterator[Transaction]:
-        with self._in_postgres() if self.postgres else self._in_sqlite() as transaction:
+    def reading(self) -> Iterator[Transaction]:
+        """Begin a transaction that changes nothing: in SQLite it waits for no writer, such as one that was stopped."""
+        with self._lock:
+            if not self._ready:
+                self._make_tables()
+            with self._begun(False) as transaction:
+                yield transaction
+
+    @contextmanager
+    def _begun(self, writes: bool) -> Iterator[Transaction]:
+        with self._in_postgres() if self.postgres else self._in_sqlite(writes) as transaction:
             yield transaction
 
     @contextmanager
-    def _in_sqlite(self) -> Iterator[Transaction]:
+    def _in_sqlite(self, writes: bool) -> Iterator[Transaction]:
         try:
             with closing(sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)) as connection:
                 connection.row_factory = sqlite3.Row
-                connection.execute("BEGIN IMMEDIATE")
+                connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
                 try:
                     yield _Cursor(connection.execute, _of_sqlite)
                 except BaseException:
@@ -179,7 +188,10 @@ class Database:
     def _make_tables(self) -> None:
         if not self.postgres:
             self._make_file()
-        with self._begun() as transaction:
+            if self._has_tables():
+                self._ready = True
+                return
+        with self._begun(True) as transaction:
             if self.postgres:
                 transaction.rows("SELECT pg_advisory_xact_lock(?)", LOCK)
             for statement in filter(str.strip, TABLES.split(";")):
@@ -191,6 +203,13 @@ class Database:
                 hint = "upgrade skillkit-durable here"
                 raise DatabaseAway("the tables of jobs are those of a newer version", where=shown(self.url), hint=hint)
         self._ready = True
+
+    def _has_tables(self) -> bool:
+        with self._begun(False) as transaction:
+            made = transaction.rows("SELECT name FROM sqlite_master WHERE name='skillkit_durable'")
+            return bool(made) and [
+                row["version"] for row in transaction.rows("SELECT version FROM skillkit_durable")
+            ] == [SCHEMA]
 
     def _make_file(self) -> None:
         """Make the file of SQLite, for its owner alone, with a log that lets readers and a writer work at once."""

@@ -262,7 +262,7 @@ class Jobs:
         Raises:
             UnknownName: there is none. UsageError: there are several.
         """
-        with self.database.transaction() as transaction:
+        with self.database.reading() as transaction:
             rows = transaction.rows("SELECT * FROM skillkit_job WHERE id=? OR key=?", name, name)
             if not rows and name:
                 ids = [row["id"] for row in transaction.rows("SELECT id FROM skillkit_job")]
@@ -281,7 +281,7 @@ class Jobs:
     def list(self, *, status: str | None = None, queue: str | None = None, limit: int | None = None) -> Found:
         """Return jobs, newest first."""
         kind, everything = ("::text", None) if self.database.postgres else ("", -1)
-        with self.database.transaction() as transaction:
+        with self.database.reading() as transaction:
             rows = transaction.rows(
                 f"SELECT * FROM skillkit_job WHERE (?{kind} IS NULL OR status=?) AND (?{kind} IS NULL OR queue=?)"  # noqa: S608 - no value is in it
                 " ORDER BY created DESC, id LIMIT ?",
@@ -296,7 +296,7 @@ class Jobs:
     def counts(self) -> dict[str, dict[str, int]]:
         """Return how many jobs of each queue have each status."""
         found: dict[str, dict[str, int]] = {}
-        with self.database.transaction() as transaction:
+        with self.database.reading() as transaction:
             for row in transaction.rows("SELECT queue, status, count(*) AS n FROM skillkit_job GROUP BY queue, status"):
                 found.setdefault(row["queue"], {})[row["status"]] = row["n"]
         return found
@@ -376,7 +376,7 @@ class Jobs:
 
     def due(self, limit: int = 200) -> Found:
         """Return the jobs that are to be handed to the engine now."""
-        with self.database.transaction() as transaction:
+        with self.database.reading() as transaction:
             rows = transaction.rows(
                 "SELECT * FROM skillkit_job WHERE status='queued' AND handed < round AND at <= {now}"
                 " ORDER BY priority, created LIMIT ?",
@@ -494,7 +494,7 @@ class Jobs:
 
     def to_cancel(self, worker: str) -> Names:
         """Return the jobs of a worker that somebody wants to end."""
-        with self.database.transaction() as transaction:
+        with self.database.reading() as transaction:
             rows = transaction.rows(
                 "SELECT id FROM skillkit_job WHERE worker=? AND status='running' AND cancelled=1", worker
             )
@@ -502,7 +502,7 @@ class Jobs:
 
     def answers(self, job: Job) -> dict[str, Row]:
         """Return the answers that the session of a job does not have yet, by question."""
-        with self.database.transaction() as transaction:
+        with self.database.reading() as transaction:
             rows = transaction.rows("SELECT * FROM skillkit_answer WHERE job=? AND used=0", job.id)
         return {row["question"]: row for row in rows}
 

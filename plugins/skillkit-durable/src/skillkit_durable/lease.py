@@ -18,7 +18,7 @@ from pathlib import Path
 
 from .database import Database, DatabaseAway, Row
 
-__all__ = ["Lease", "dead_workers", "give_up", "reaped", "workers"]
+__all__ = ["Lease", "dead_workers", "give_up", "kill_stopped", "reaped", "workers"]
 
 LINES = 12  # that are kept of what a worker says
 REAPED = -1.0  # the beat of a worker whose jobs others have
@@ -39,6 +39,12 @@ def start_of(pid: int) -> str:
     stat = _read(f"/proc/{pid}/stat")
     fields = stat[stat.rfind(")") + 2 :].split()
     return fields[19] if len(fields) > 19 and fields[0] != "Z" else ""
+
+
+def stopped(pid: int) -> bool:
+    """Return whether a process was stopped by a signal."""
+    stat = _read(f"/proc/{pid}/stat")
+    return stat[stat.rfind(")") + 2 :][:1] in ("T", "t")
 
 
 def _read(path: str) -> str:
@@ -145,7 +151,7 @@ class Lease(threading.Thread):
 
 def workers(database: Database) -> list[Row]:
     """Return the workers that are known, with ``silent``, the seconds since each one's last beat."""
-    with database.transaction() as transaction:
+    with database.reading() as transaction:
         return transaction.rows("SELECT *, {now}-beat AS silent FROM skillkit_worker ORDER BY started")
 
 
@@ -160,22 +166,41 @@ def dead_workers(database: Database, *, silent: bool = True) -> list[Row]:
     def gone(row: Row) -> bool:
         return row["machine"] == machine and bool(row["process"]) and start_of(row["pid"]) != row["process"]
 
-    alive = [row for row in workers(database) if row["beat"] != REAPED]
-    return [row for row in alive if (row["silent"] > row["lease"] and (silent or row["beat"] == 0)) or gone(row)]
+    def given_up(row: Row) -> bool:
+        if gone(row) or row["beat"] == 0:
+            return True
+        # what is here and only waits, perhaps for a database that a stopped process has locked, gets longer
+        most = row["lease"] if row["machine"] != machine or stopped(row["pid"]) else 2 * row["lease"]
+        return silent and row["silent"] > most
+
+    return [row for row in workers(database) if row["beat"] != REAPED and given_up(row)]
+
+
+def kill(row: Row) -> None:
+    """Kill a worker of this machine that is given up and still there: it holds its sessions, and perhaps the database."""
+    _, machine = here()
+    if row["machine"] == machine and row["process"] and start_of(row["pid"]) == row["process"]:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(row["pid"], signal.SIGKILL)
+
+
+def kill_stopped(database: Database) -> None:
+    """Kill the workers of this machine that were stopped for longer than their lease."""
+    _, machine = here()
+    for row in workers(database):
+        if row["machine"] == machine and row["silent"] > row["lease"] and stopped(row["pid"]):
+            kill(row)
 
 
 def give_up(database: Database, row: Row) -> bool:
     """Give a worker up, so that it cannot beat again; return whether it has not beaten meanwhile.
 
-    One of this machine that is still there, such as one that was stopped, is killed: it holds its sessions.
+    One of this machine that is still there is killed first: the database may be locked by it.
     """
+    kill(row)
     with database.transaction() as transaction:
         if not transaction.change("UPDATE skillkit_worker SET beat=0 WHERE id=? AND beat=?", row["id"], row["beat"]):
             return False
-    _, machine = here()
-    if row["machine"] == machine and row["process"] and start_of(row["pid"]) == row["process"]:
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(row["pid"], signal.SIGKILL)
     return True
 
 

@@ -96,7 +96,7 @@ class Schedules:
 
     def list(self) -> list[Schedule]:
         """Return all schedules, by name."""
-        with self._database.transaction() as transaction:
+        with self._database.reading() as transaction:
             return [Schedule.of(row) for row in transaction.rows("SELECT * FROM skillkit_schedule ORDER BY name")]
 
     def pause(self, name: str, paused: bool) -> Schedule:
@@ -119,8 +119,12 @@ class Schedules:
 
     def make_due(self) -> None:
         """Submit the jobs that are due; times that passed while no worker was there give one job."""
+        due = "SELECT *, {now} AS now FROM skillkit_schedule WHERE paused=0 AND next <= {now}"
+        with self._database.reading() as transaction:
+            if not transaction.rows(due):
+                return
         with self._database.transaction() as transaction:
-            rows = transaction.rows("SELECT *, {now} AS now FROM skillkit_schedule WHERE paused=0 AND next <= {now}")
+            rows = transaction.rows(due)
             for schedule, now in [(Schedule.of(row), row["now"]) for row in rows]:
                 mine = transaction.change(
                     "UPDATE skillkit_schedule SET next=? WHERE name=? AND next=?",

@@ -29,7 +29,7 @@ from .config import Settings
 from .database import Database, DatabaseAway
 from .engine import Engine
 from .jobs import Job, Jobs, JobTaken
-from .lease import Lease, dead_workers, give_up, reaped
+from .lease import Lease, dead_workers, give_up, kill_stopped, reaped
 from .schedules import Schedules
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Worker:
         self._loop, self._stop = asyncio.get_running_loop(), stop
         self._slots = asyncio.Semaphore(self._concurrency)
         self._stopping = threading.Event()
-        await asyncio.to_thread(self._lease.begin)
+        await self._begin()
         await asyncio.to_thread(self._engine.launch, self._known, self._queues, self._concurrency)
         self.say(f"worker {self._lease.worker} takes jobs of {', '.join(self._queues)}")
         looking = asyncio.create_task(self._look_after())
@@ -106,6 +106,17 @@ class Worker:
         looking.cancel()
         await self._finish()
         return 1 if self._why_lost else 0
+
+    async def _begin(self) -> None:
+        """Begin to beat, also where a stopped worker has locked the database."""
+        give_up = self._loop.time() + 2 * self._settings.durable.lease
+        while True:
+            try:
+                return await asyncio.to_thread(self._lease.begin)
+            except DatabaseAway:
+                if self._database.postgres or self._loop.time() > give_up:
+                    raise
+                await asyncio.to_thread(kill_stopped, self._database)
 
     def _lost(self, why: str) -> None:
         """End at once: others go on with what this worker had."""
@@ -297,15 +308,15 @@ class Worker:
 
     def _look(self) -> list[str]:
         """Hand due jobs to the engine, make those of schedules, take over from the dead; return the jobs to end."""
+        if time.monotonic() - self._reaped > min(self._settings.durable.lease / 4, 2.0):
+            self._reaped = time.monotonic()
+            self._reap()
         if due := self.jobs.due():
             for job in due:
                 limits = self._known.get(job.queue)
                 self._engine.enqueue(job, partitioned=limits is not None and limits.partition is not None)
             self.jobs.handed(due)
         self._schedules.make_due()
-        if time.monotonic() - self._reaped > min(self._settings.durable.lease / 4, 2.0):
-            self._reaped = time.monotonic()
-            self._reap()
         return self.jobs.to_cancel(self._lease.worker)
 
     def _reap(self) -> None:
