@@ -24,7 +24,6 @@ CORE_KEYS = (
     "compactor", "plugins", "session", "limits", "retry", "tools",
 )  # fmt: skip
 _NOT_SETTINGS = frozenset(f"SKILLKIT_{name}" for name in ("HOME", "DEBUG", "NAME", "PLUGINS", "TRACE", "WEB_TOKEN"))
-_NOT_SETTINGS = frozenset({"SKILLKIT_HOME", "SKILLKIT_DEBUG", "SKILLKIT_NAME", "SKILLKIT_PLUGINS", "SKILLKIT_TRACE"})
 _SHAPES = {
     "model_type": "a mapping of settings", "dict_type": "a mapping of settings", "list_type": "a list",
     "tuple_type": "a list", "set_type": "a list", "frozen_set_type": "a list",
