@@ -86,7 +86,7 @@ def environment_layer(environ: Mapping[str, str], sections: Iterable[str] = ()) 
 
 
 def odd_variables(environ: Mapping[str, str], sections: Iterable[str] = ()) -> Iterator[str]:
-    """Return a line for each variable that sets nothing but looks like one that does.
+    """Return a line for each variable that sets nothing but looks as if it did. Plugins read ``_URL`` and ``_TOKEN`` as secrets.
 
     Args:
         sections: the names of the sections of plugins.
@@ -94,7 +94,7 @@ def odd_variables(environ: Mapping[str, str], sections: Iterable[str] = ()) -> I
     for name in relative_directories(environ):
         yield f"{name} is ignored: {environ[name]!r} is no absolute path"
     known = {*(f"SKILLKIT_{key.upper()}" for key in CORE_KEYS), *_NOT_SETTINGS}
-    odd = [n for n in sorted(environ) if n.startswith("SKILLKIT_") and "__" not in n and environ[n] and n not in known]
+    odd = sorted(n for n in environ.keys() - known if environ[n] and re.match(r"SKILLKIT_(?!.*(__|_URL$|_TOKEN$))", n))
     if not odd:
         return
     groups = [n.upper().replace("-", "_") for n in ("plugins", "session", "limits", "retry", "tools", *sections)]

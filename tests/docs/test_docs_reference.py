@@ -8,7 +8,7 @@ import types
 
 import pytest
 from markdown_blocks import ROOT, blocks, pages
-from skillkit_chat.arguments import parse_action_args
+from skillkit_frontend import parse_action_args
 from skillkit_skills import SkillFolderLoader
 
 import skillkit_core

@@ -399,7 +399,9 @@ def test_directories_of_the_user_that_are_relative_do_not_count(site: Any) -> No
 )
 def test_a_misspelt_variable_is_warned_about_once(acme: Any, variable: str, meant: str) -> None:
     for command in (["config", "show", "model"], ["--help"]):
-        done = acme.run(*command, **{f"SKILLKIT_{variable}": "1", "SKILLKIT_OTHER_TOOL": "1", "SKILLKIT_SHARED": "/x"})
+        done = acme.run(
+            *command, **{f"SKILLKIT_{variable}": "1", "SKILLKIT_OTHER_TOOL": "1", "SKILLKIT_ACME_URL": "/x"}
+        )
         assert (done.code, done.err) == (
             0,
             f"Warning: SKILLKIT_{variable} sets nothing; did you mean SKILLKIT_{meant}?\n",

@@ -18,14 +18,14 @@ from skillkit_frontend import (
 )
 
 from skillkit_core.cli.output import shorten, warning
-from skillkit_core.errors import UnknownName, UsageError
+from skillkit_core.errors import UsageError
 
 from .approval import TerminalApprover, approver_for, confirm
 from .options import Options
 from .waiting import show_waiting
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentRunner, Host, SkillAction
+    from skillkit_core import AgentRunner, Host
 
 __all__ = ["ask"]
 
@@ -38,7 +38,11 @@ async def ask(host: Host, options: Options) -> int:
 
     from .talk import talk
 
-    action = _action(host, options)
+    action = None
+    if options.skill is not None:
+        from skillkit_frontend import action_named
+
+        action = action_named(host, options.skill, options.words)
     if options.explain:
         if action is not None:
             raise UsageError("--explain is about requests", hint="an action that is named is run")
@@ -47,8 +51,9 @@ async def ask(host: Host, options: Options) -> int:
         return await explain(host, options, _request_text(options))
     typed, person, values = None, None, {}
     if action is not None:
-        from .arguments import parse_action_args
-        from .direct import DirectCall, SecretsOfAPerson, TypedByAPerson
+        from skillkit_frontend import DirectCall, TypedByAPerson, parse_action_args, tool_of_action
+
+        from .direct import SecretsOfAPerson
 
         typed = TypedByAPerson() if options.approvals is None else None
         person = SecretsOfAPerson() if TerminalApprover.possible() else None
@@ -72,7 +77,7 @@ async def ask(host: Host, options: Options) -> int:
         await keep_folders(opened, options.skills_dirs)
         if action is not None:
             skill = host.skills.get(str(options.skill))
-            name = _tool_of(agent, skill.name, action.name)
+            name = tool_of_action(agent, skill.name, action.name)
             if typed is not None:
                 typed.tool_name = name
             agent.set_adapter(DirectCall(name, values))
@@ -100,27 +105,6 @@ def _request_text(options: Options) -> str:
     return text
 
 
-def _action(host: Host, options: Options) -> SkillAction | None:
-    """The action that the words name, if ``--skill`` was given and they do."""
-    if options.skill is None:
-        return None
-    if options.skill not in host.skills:
-        raise host.skills.unknown(options.skill)
-    skill = host.skills.get(options.skill)
-    first = options.words[0] if options.words else None
-    names = [a.name for a in skill.actions if a.user_callable]
-    if first is None:
-        listed = ", ".join(names) or "none"
-        raise UsageError(f"skill {skill.name!r} needs an action or a request", hint=f"its actions: {listed}")
-    if " " in first.strip():
-        return None  # a request in quotes
-    action = skill.action(first)
-    if action is None or not action.user_callable:
-        hint = UnknownName("action", first, names).hint
-        raise UsageError(f"skill {skill.name!r} has no action {first!r}", hint=hint)
-    return action
-
-
 async def _may_deny_what_waits(agent: AgentRunner, options: Options) -> bool:
     """Say that another request denies the calls that wait (spec, section 7); a person at a terminal may think again."""
     waiting = agent.suspension
@@ -133,12 +117,3 @@ async def _may_deny_what_waits(agent: AgentRunner, options: Options) -> bool:
     calls = ", ".join(f"{call.name} ({call.id})" for call in waiting.calls)
     warning(f"this request denies what waited for a decision: {calls}")
     return True
-
-
-def _tool_of(agent: AgentRunner, skill: str, action: str) -> str:
-    for tool in agent.tools:
-        if tool.annotations.get("skill") == skill and tool.annotations.get("action") == action:
-            return tool.name
-    raise UsageError(
-        f"action {action!r} of skill {skill!r} cannot run here", hint=f"'skillkit skills show {skill}' says why"
-    )

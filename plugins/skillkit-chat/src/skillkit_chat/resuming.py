@@ -110,9 +110,9 @@ def _undecided(host: Host, options: Options, waiting: Suspension, *, asked: bool
 
 def _agent(host: Host, options: Options, seen: Session, approver: Approver | None) -> AgentRunner:
     """An agent that answers with the model of the session's last answer, unless another one was named."""
-    from skillkit_core import AgentRunner
+    from skillkit_frontend import DirectCall
 
-    from .direct import DirectCall
+    from skillkit_core import AgentRunner
 
     last = last_answer(seen)
     config: AgentConfig = replace(config_for(host, options), approver=approver, **as_before(host, options, last))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .actions import DirectCall, TypedByAPerson, action_named, parse_action_args, tool_of_action, usage_line
     from .answering import IDLE, PAUSE, WAITS, After, Answering, AnswerLine, after
     from .approvals import Defers, Remember, decide, in_vain, preview_of, question_text
     from .blocks import About, Block, Kind, arguments_line, one_line, prose
@@ -72,6 +73,7 @@ __all__ = [
     "Choices",
     "Conversation",
     "Defers",
+    "DirectCall",
     "EventLines",
     "Fragments",
     "KeyQuestion",
@@ -86,7 +88,9 @@ __all__ = [
     "Recorder",
     "Remember",
     "TextQuestion",
+    "TypedByAPerson",
     "View",
+    "action_named",
     "after",
     "answer_to",
     "arguments_line",
@@ -116,6 +120,7 @@ __all__ = [
     "offer_what_asks",
     "one_line",
     "opened",
+    "parse_action_args",
     "pasted_file",
     "paths_for",
     "prepare",
@@ -131,11 +136,14 @@ __all__ = [
     "session_for",
     "short",
     "shown_answer",
+    "tool_of_action",
+    "usage_line",
 ]  # fmt: skip
 
 __version__ = "0.2.0"
 
 _ROOMS = {
+    "actions": "DirectCall TypedByAPerson action_named parse_action_args tool_of_action usage_line",
     "answering": "IDLE PAUSE WAITS After AnswerLine Answering after",
     "approvals": "Defers Remember decide in_vain preview_of question_text",
     "blocks": "arguments_line About Block Kind one_line prose",

@@ -2,7 +2,7 @@
 
 import pytest
 from hypothesis import given, strategies as st
-from skillkit_chat.arguments import parse_action_args, usage_line
+from skillkit_frontend import parse_action_args, usage_line
 
 from skillkit_core import ActionArg, SkillAction, UsageError
 

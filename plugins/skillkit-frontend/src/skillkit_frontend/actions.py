@@ -1,17 +1,35 @@
-"""Arguments of an action as they are typed on a command line, turned into the values that its schema wants."""
+"""An action of a skill that a person typed: its arguments as its schema wants them, and the call that runs it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from skillkit_core import ActionArg, SkillAction, UsageError
+from skillkit_core import (
+    ActionArg,
+    ApprovalDecision,
+    ApprovalRequest,
+    Approver,
+    LLMAdapter,
+    LLMRequest,
+    Outcome,
+    SkillAction,
+    StopReason,
+    StreamEvent,
+    TokenUsage,
+    ToolResultMessage,
+    UnknownName,
+    UsageError,
+)
 from skillkit_core.errors import close_matches
 from skillkit_core.host.json_schema import validate
 from skillkit_core.program import as_typed
 
-__all__ = ["parse_action_args", "usage_line"]
+if TYPE_CHECKING:
+    from skillkit_core import AgentRunner, Host
+
+__all__ = ["DirectCall", "TypedByAPerson", "action_named", "parse_action_args", "tool_of_action", "usage_line"]
 
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
@@ -139,3 +157,92 @@ def _put(values: dict[str, Any], arg: ActionArg, value: Any, where: str) -> None
         raise UsageError(f"argument {arg.name!r} is given twice", where=where)
     else:
         values[arg.name] = value
+
+
+def action_named(host: Host, skill_name: str | None, words: Sequence[str]) -> SkillAction | None:
+    """Return the action of a skill that the first word names; ``None``: no skill is named, or the words are a request.
+
+    Raises:
+        UsageError: there is no such skill or action.
+    """
+    if skill_name is None:
+        return None
+    if skill_name not in host.skills:
+        raise host.skills.unknown(skill_name)
+    skill = host.skills.get(skill_name)
+    first = words[0] if words else None
+    names = [a.name for a in skill.actions if a.user_callable]
+    if first is None:
+        listed = ", ".join(names) or "none"
+        raise UsageError(f"skill {skill.name!r} needs an action or a request", hint=f"its actions: {listed}")
+    if " " in first.strip():
+        return None  # a request in quotes
+    action = skill.action(first)
+    if action is None or not action.user_callable:
+        hint = UnknownName("action", first, names).hint
+        raise UsageError(f"skill {skill.name!r} has no action {first!r}", hint=hint)
+    return action
+
+
+def tool_of_action(agent: AgentRunner, skill: str, action: str) -> str:
+    """Return the name of the tool that an action of a skill is.
+
+    Raises:
+        UsageError: the action cannot run here.
+    """
+    for tool in agent.tools:
+        if tool.annotations.get("skill") == skill and tool.annotations.get("action") == action:
+            return tool.name
+    raise UsageError(
+        f"action {action!r} of skill {skill!r} cannot run here", hint=f"'skillkit skills show {skill}' says why"
+    )
+
+
+class DirectCall(LLMAdapter):
+    """Calls one tool with the given arguments and repeats its result as the answer.
+
+    The call passes the same guards, runtime, events and session log as one that a model makes.
+    """
+
+    api = "direct"
+    provider = "direct"
+
+    def __init__(self, tool_name: str, args: Mapping[str, Any]) -> None:
+        self._tool_name = tool_name
+        self._args = dict(args)
+
+    async def stream(self, request: LLMRequest) -> AsyncIterator[StreamEvent]:
+        """First the call, then its result."""
+        last = request.messages[-1] if request.messages else None
+        if isinstance(last, ToolResultMessage):
+            yield StreamEvent("text_start", index=0)
+            yield StreamEvent("text_delta", _answer(last), index=0)
+            yield StreamEvent("text_end", index=0)
+            stop = StopReason.stop if last.outcome is Outcome.ok else StopReason.refusal
+            yield StreamEvent("done", usage=TokenUsage(), stop_reason=stop)
+            return
+        name, call_id = self._tool_name, f"direct_{len(request.messages)}"
+        yield StreamEvent("tool_call_start", index=0, tool_name=name, tool_call_id=call_id)
+        yield StreamEvent("tool_call_delta", json.dumps(self._args), index=0, tool_name=name, tool_call_id=call_id)
+        yield StreamEvent("tool_call_end", index=0, tool_name=name, tool_call_id=call_id)
+        yield StreamEvent("done", usage=TokenUsage(), stop_reason=StopReason.tool_calls)
+
+
+class TypedByAPerson(Approver):
+    """Agrees to the one action that a person typed with its arguments: typing it was the answer. Nothing else."""
+
+    def __init__(self) -> None:
+        self.tool_name: str | None = None  # set once the tool of the action is known
+
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
+        """Allow that call, deny any other."""
+        if request.tool_name == self.tool_name:
+            return ApprovalDecision("allow", "typed by a person")
+        return ApprovalDecision("deny", "nobody can be asked")
+
+
+def _answer(result: ToolResultMessage) -> str:
+    """What a person wants to read of a result: the action's own answer where it gives one, else the text."""
+    details = result.details
+    answer = details.get("answer") if isinstance(details, Mapping) and not result.is_error else None
+    return answer if isinstance(answer, str) else result.text

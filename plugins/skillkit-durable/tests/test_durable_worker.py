@@ -1,0 +1,192 @@
+"""Workers as processes: what they do, what waits for people, and what becomes of jobs whose worker is killed or paused."""
+
+from __future__ import annotations
+
+import os
+import signal
+from itertools import pairwise
+from typing import Any
+
+import durable_postgres
+import pytest
+
+
+@pytest.mark.smoke
+def test_an_answer_is_given_once_also_after_everything_was_restarted(bench: Any) -> None:
+    first, again = bench.submit("note a", "--key", "k"), bench.submit("note a", "--key", "k")
+    paid, asked = bench.submit("pay rent food"), bench.submit("ask tea")
+    assert (first["id"], first["new"], again["new"]) == (again["id"], True, False)
+    worker = bench.worker()
+    assert bench.wait("k", paid["id"], asked["id"]) == ["completed", "waiting", "waiting"]
+    assert bench.job("k")["result"]["answer"] == "done: noted a"
+    assert bench.end(worker) == 0
+
+    questions = [one["about"]["questions"][0]["text"] for one in bench.job(paid["id"])["waiting"]]
+    rent, food = [one["call"] for one in bench.job(paid["id"])["waiting"]]
+    assert questions == ["Pay rent?", "Pay food?"] and bench.did("rent") == []
+    bench.cli("jobs", "answer", paid["id"], rent, "--allow").ok()
+    wrong = bench.cli("jobs", "answer", asked["id"], "--answers", '{"how": "strong"}')
+    assert wrong.exit_code == 2 and "Traceback" not in wrong.stderr
+    bench.cli("jobs", "answer", asked["id"], "--answers", '{"what": "green"}').ok()
+    late = bench.cli("jobs", "answer", asked["id"], "--deny")
+    assert (late.exit_code, late.stdout.endswith(" was answered already\n")) == (1, True)
+
+    bench.worker()
+    assert bench.wait(paid["id"], asked["id"]) == ["waiting", "completed"]
+    assert bench.job(asked["id"])["result"]["answer"] == "done: you wish green"
+    assert (len(bench.did("rent")), bench.did("food"), len(bench.did("tea green"))) == (1, [], 1)
+    assert [one["call"] for one in bench.job(paid["id"])["waiting"]] == [food]
+    shown = bench.cli("jobs", "show", paid["id"]).ok().stdout
+    assert "Pay food?" in shown and f"skillkit jobs answer {paid['id']} {food} --allow" in shown
+    bench.cli("jobs", "answer", paid["id"], "--deny", "--reason", "too dear").ok()
+    assert bench.wait(paid["id"]) == ["completed"]
+    assert bench.job(paid["id"])["result"]["answer"].startswith("done: paid rent | ")
+    assert "too dear" in bench.job(paid["id"])["result"]["answer"]
+    assert (len(bench.did("rent")), bench.did("food"), len(bench.did("a"))) == (1, [], 1)
+    used = bench.cli("jobs", "answer", paid["id"], rent, "--allow")
+    assert (used.exit_code, used.stdout) == (1, f"{rent} was answered already\n")
+
+
+def test_what_a_killed_worker_left_is_carried_on_with_the_same_keys(bench: Any) -> None:
+    safe, once = bench.submit("note safe 60"), bench.submit("once once 60")
+    first = bench.worker()
+    bench.until_did("safe")
+    bench.until_did("once")
+    assert bench.end(first, signal.SIGKILL) == -signal.SIGKILL
+
+    second = bench.worker()
+    assert bench.wait(once["id"]) == ["completed"]
+    assert "interrupted" in bench.job(once["id"])["result"]["answer"]
+    assert len(bench.did("once")) == 1
+    bench.until_did("safe", 2)
+    before, after = bench.did("safe")
+    assert (before["key"], before["pid"] == after["pid"]) == (after["key"], False)
+    assert [bench.job(one["id"])["recoveries"] for one in (safe, once)] == [1, 1]
+
+    os.killpg(second.pid, signal.SIGSTOP)  # it holds the session, and does not beat
+    bench.worker()
+    assert second.wait(60) == -signal.SIGKILL
+    bench.until_did("safe", 3)
+    assert {one["key"] for one in bench.did("safe")} == {before["key"]}
+    bench.cli("jobs", "cancel", safe["id"]).ok()
+    assert bench.wait(safe["id"]) == ["cancelled"]
+    assert len(bench.jobs()) == 2
+
+
+def test_a_worker_that_is_ended_gives_its_jobs_back(bench: Any) -> None:
+    job = bench.submit("note long 60")
+    bench.submit("fail", "--key", "failing")
+    first = bench.worker("--concurrency", "2")
+    bench.until_did("long")
+    assert bench.wait("failing") == ["failed"]
+    assert "the model refuses" in bench.job("failing")["error"]
+    bench.world.with_name("world.ready").touch()
+    bench.cli("jobs", "retry", "failing").ok()
+    assert bench.wait("failing") == ["completed"] and bench.job("failing")["result"]["answer"] == "well"
+    assert bench.end(first) == 0
+
+    bench.worker()
+    bench.until_did("long", 2)
+    assert (bench.job(job["id"])["recoveries"], len({one["key"] for one in bench.did("long")})) == (0, 1)
+
+
+def test_queues_have_limits_and_schedules_make_jobs(bench: Any, skillkit_home: Any) -> None:
+    skillkit_home.write_config(
+        "durable: {queues: {alone: {global: 1}, apart: {partition: 1}, seldom: {rate: 2, period: 60}}}\n"
+    )
+    folder = skillkit_home.cwd / "elsewhere"
+    folder.mkdir()
+    alone = [bench.submit(f"note alone{n} 0.5", "--queue", "alone")["id"] for n in range(3)]
+    apart = [bench.submit(f"note apart{n} 1", "--queue", "apart", "--partition", f"p{n % 2}")["id"] for n in range(4)]
+    seldom = [bench.submit(f"note seldom{n}", "--queue", "seldom", "--folder", str(folder))["id"] for n in range(3)]
+    later = bench.submit("note later", "--at", "+1h")["id"]
+    bench.cli("submit", "--provider", "works", "--cron", "* * * * * */1", "--name", "often", "note often").ok()
+    unknown = bench.cli("submit", "--queue", "alon", "x")
+    assert unknown.exit_code == 2 and "durable.queues has: default, alone, apart, seldom" in unknown.stderr
+    bench.worker("--concurrency", "8")
+    assert bench.wait(*alone, *apart) == ["completed"] * 7
+    bench.until_did("often")
+    bench.cli("jobs", "schedules", "remove", "often").ok()
+
+    jobs = {job["id"]: job for job in bench.jobs()}
+    times = sorted((jobs[name]["started"], jobs[name]["ended"]) for name in alone)
+    assert all(after[0] >= before[1] for before, after in pairwise(times))
+    for pair in (apart[::2], apart[1::2]):
+        (_, ended), (begun, _) = sorted((jobs[name]["started"], jobs[name]["ended"]) for name in pair)
+        assert begun >= ended
+    assert sorted(jobs[name]["status"] for name in seldom) == ["completed", "completed", "queued"]
+    assert {one["folder"] for one in bench.did("seldom")} == {str(folder)}
+    assert jobs[later]["status"] == "queued" and bench.did("later") == []
+    often = [job for job in jobs.values() if job["schedule"] == "often"]
+    assert often and len({job["key"] for job in often}) == len(often)
+    rows = {row["queue"]: row for row in bench.cli("jobs", "queues", "--json").ok().json}
+    assert (rows["alone"]["global"], rows["apart"]["partition"], rows["seldom"]["rate"]) == (1, 1, 2)
+    assert rows["alone"]["completed"] == 3
+
+
+@pytest.mark.slow
+def test_a_job_with_which_every_worker_dies_is_poison(bench: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("SKILLKIT_DURABLE__MAX_RECOVERIES", "1")
+    deadly, good = bench.submit("die now")["id"], bench.submit("note good")["id"]
+    for _ in range(2):
+        assert bench.worker().wait(60) == 77
+    bench.worker()
+    assert bench.wait(deadly, good) == ["failed", "completed"]
+    assert bench.job(deadly)["error"].startswith("poison: 2 workers died with this job")
+    assert "takes jobs of default" in bench.job(deadly)["error"]
+    assert len(bench.did("now")) == 2
+
+
+def test_a_question_is_answered_by_another_front_end(bench: Any, skillkit_home: Any, make_host: Any) -> None:
+    pytest.importorskip("skillkit_live")
+    import asyncio
+
+    import skillkit_sessions.plugin
+    import works_plugin
+    from skillkit_live import Lives
+
+    from skillkit_core import AgentConfig, ApprovalDecision, Origin
+
+    job = bench.submit("pay rent")["id"]
+    bench.worker()
+    assert bench.wait(job) == ["waiting"]
+    environ = {name: value for name, value in os.environ.items() if name != "SKILLKIT_PLUGINS"}
+    host = make_host(("sessions", skillkit_sessions.plugin), ("works", works_plugin), environ=environ)
+
+    async def front_end() -> None:
+        async with Lives(host) as lives:
+            (waiting,) = await lives.inbox()
+            assert (waiting.session, waiting.question["tool"]) == (job, "pay")
+            config, me = AgentConfig(provider="works"), Origin("web", id="a tab")
+            live = await lives.open(waiting.session, origin=me, config=config)
+            assert await live.answer(waiting.question["id"], ApprovalDecision("allow"), me) == "taken"
+            await live.agent.wait_idle()
+
+    asyncio.run(front_end())
+    bench.cli("jobs", "answer", job, "--allow")
+    bench.until(lambda: bench.job(job)["status"] in ("completed", "failed"))
+    assert bench.job(job)["result"]["answer"] == "done: paid rent"
+    assert len(bench.did("rent")) == 1
+
+
+def test_workers_share_sessions_and_jobs_in_postgresql(bench: Any, postgres: str, monkeypatch: Any) -> None:
+    durable_postgres.forget_jobs(postgres)
+    monkeypatch.setenv("SKILLKIT_DURABLE_URL", postgres)
+    monkeypatch.setenv("SKILLKIT_SESSION__STORE", "postgres")
+    job, asks = bench.submit("note shared 60")["id"], bench.submit("pay rent")["id"]
+    first = bench.worker()
+    bench.until_did("shared")
+    assert bench.wait(asks) == ["waiting"]
+    os.killpg(first.pid, signal.SIGSTOP)  # it has the session, and does not beat
+    bench.worker()
+    bench.until_did("shared", 2)
+    assert first.wait(60) == -signal.SIGKILL
+    bench.cli("jobs", "answer", asks, "--allow").ok()
+    assert bench.wait(asks) == ["completed"] and len(bench.did("rent")) == 1
+    assert len({one["key"] for one in bench.did("shared")}) == 1
+    bench.cli("jobs", "cancel", job).ok()
+    assert bench.wait(job) == ["cancelled"]
+    listed = {row["id"]: row["location"] for row in bench.cli("sessions", "list", "--json").ok().json}
+    assert set(listed) == {job, asks} and all("skpg" in place for place in listed.values())
+    shown = bench.cli("sessions", "show", asks).ok().stdout
+    assert "paid rent" in shown
