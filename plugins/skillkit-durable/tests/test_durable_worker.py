@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from itertools import pairwise
@@ -190,3 +191,28 @@ def test_workers_share_sessions_and_jobs_in_postgresql(bench: Any, postgres: str
     assert set(listed) == {job, asks} and all("skpg" in place for place in listed.values())
     shown = bench.cli("sessions", "show", asks).ok().stdout
     assert "paid rent" in shown
+
+
+def test_what_is_scheduled_is_a_job_while_a_worker_is_there(bench: Any, make_host: Any, monkeypatch: Any) -> None:
+    tools = pytest.importorskip("skillkit_schedule_tools", reason="schedules are of skillkit-schedule-tools")
+    from skillkit_durable import plugin
+
+    with monkeypatch.context() as alone:  # workers have the plugins that the bench names
+        alone.delenv("SKILLKIT_PLUGINS")
+        host = make_host(("durable", plugin), cwd=bench.cli.home.cwd)
+        assert "durable" in host.plugins
+
+    def taken(number: int) -> str | None:
+        schedule = tools.Schedule("look", "run", "note look", folder=str(bench.cli.home.cwd), next=1.0, at=1.0)
+        key = f"schedule-look-{number}"
+        return asyncio.run(plugin.take_scheduled_run(schedule, "note look", key, host))  # type: ignore[no-any-return]
+
+    monkeypatch.setenv("SKILLKIT_PROVIDER", "works")
+    bench.submit("note other")  # makes the database
+    assert taken(1) is None
+    worker = bench.worker()
+    job = taken(1)
+    assert job is not None and taken(1) == job
+    assert bench.wait(job) == ["completed"] and len(bench.did("look")) == 1
+    bench.end(worker)
+    assert taken(1) == job and taken(2) is None

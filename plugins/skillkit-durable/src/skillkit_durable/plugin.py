@@ -9,6 +9,8 @@ from skillkit_core import hookimpl
 from skillkit_core.descriptors import Command, ConfigSection, Factory
 
 if TYPE_CHECKING:
+    from skillkit_schedule_tools import Schedule
+
     from skillkit_core import Host
 
 
@@ -32,3 +34,11 @@ def register_commands(register: Callable[[Command], None]) -> None:
     register(Command("submit", "skillkit_durable.commands.submit:submit", "Give a request to the workers."))
     register(Command("worker", "skillkit_durable.commands.worker:worker", "Carry out jobs until it is ended."))
     register(Command("jobs", "skillkit_durable.commands.jobs:jobs", "List, show, answer, cancel and retry jobs."))
+
+
+@hookimpl(optionalhook=True)
+async def take_scheduled_run(schedule: Schedule, request: str, key: str, host: Host) -> str | None:
+    """Make a job of a run that is due, where a worker beats and the plugin ``schedule-tools`` is there."""
+    from .scheduled import job_for
+
+    return await job_for(schedule, request, key, host)
