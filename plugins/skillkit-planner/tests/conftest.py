@@ -46,12 +46,16 @@ def stage(make_host: Callable[..., Host], folder: Path) -> Callable[..., Any]:
         settings: Mapping[str, Any] | None = None,
         session: Any = "new",
         without: Sequence[str] = (),
+        clock: Any = None,
         **config: Any,
     ) -> tuple[AgentRunner, ScriptedModel]:
         family = [one for one in FAMILY if one[0] not in without]
         host = make_host(*family, *plugins, settings={"skills.dirs": [str(folder)], **(settings or {})})
-        given = AgentConfig(model="any", tools=tuple(tools), retry=RetryPolicy(attempts=1), **config)
-        agent, model = AgentRunner(given, host=host, session=session), ScriptedModel([answers], repeat=True)
+        given = AgentConfig(tools=tuple(tools), retry=RetryPolicy(attempts=1), **{"model": "any", **config})
+        agent, model = (
+            AgentRunner(given, host=host, session=session, clock=clock),
+            ScriptedModel([answers], repeat=True),
+        )
         agent.set_adapter(model)
         return agent, model
 

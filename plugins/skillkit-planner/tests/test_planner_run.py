@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,8 +13,8 @@ from skillkit_planner import ExecutionPlan, Executor, PlanStep, StepFailed, Stop
 
 from skillkit_core import ApprovalDecision, Approver, Limits, RunAborted, Tool, hookimpl
 from skillkit_core.errors import AgentError
-from skillkit_core.models import TokenUsage
-from skillkit_core.testing import Call, Fail, Hang, Reply
+from skillkit_core.models import ModelCost, ModelDefinition, TokenUsage
+from skillkit_core.testing import Call, Fail, Hang, Reply, VirtualClock
 
 QUERY = "Research X, then write and chart it"
 SAFE = {"mutates": "none"}
@@ -433,6 +434,60 @@ def test_s7_10_the_whole_plan_is_stopped_by_slash_plans_and_what_is_done_is_said
     assert view.status == "cancelled" and "Noted." in response.content and response.outcome == "completed"
 
 
+@pytest.mark.parametrize("how", ["abort", "stop", "stop 2"])
+def test_s7_10_a_step_whose_tool_does_not_want_to_end_is_stopped_within_a_second_all_the_same(made, skill, how):
+    from skillkit_planner.slash import plans
+
+    skill("write"), skill("look", tools=["deaf"])
+    released, deaf, ended = asyncio.Event(), asyncio.Event(), []
+
+    async def wait(args: Any, ctx: Any) -> str:
+        deaf.set()
+        while not released.is_set():
+            try:
+                await released.wait()
+            except asyncio.CancelledError:
+                ended.append("was told to end")
+        return "late"
+
+    agent, _, _ = made(
+        [
+            {"skill_name": "write", "sub_query": "Note it"},
+            {"skill_name": "look", "sub_query": "Look at it"},
+            {"skill_name": "write", "sub_query": "Write it", "depends_on": [2]},
+        ],
+        {"Note it": "Noted.", "Look at it": Reply(calls=[Call("deaf")]), "Write it": "never"},
+        tools=(Tool("deaf", "Wait.", wait, annotations=SAFE),),
+    )
+
+    async def main() -> Any:
+        async with agent:
+            loop = asyncio.get_running_loop()
+            took: list[float] = []
+            agent.events.observe(lambda event: took.append(loop.time()), ["plan_end"])
+            answer = asyncio.ensure_future(agent.chat(QUERY))
+            await deaf.wait()
+            while states(agent)[1] != "completed":
+                await asyncio.sleep(0)
+            began = loop.time()
+            if how == "abort":
+                agent.abort("a person stopped it")
+            else:
+                await plans(agent, how, None)
+            found = (await asyncio.gather(answer, return_exceptions=True))[0]
+            seconds, view = loop.time() - began, last_plan(agent)
+            assert ended and not released.is_set()
+            released.set()
+            return seconds, found, view
+
+    seconds, found, view = asyncio.run(main())
+    assert seconds < 1
+    last = "skipped" if how == "stop 2" else "not_started"
+    assert {n: s.state for n, s in view.steps.items()} == {1: "completed", 2: "cancelled", 3: last}
+    assert view.steps[1].result["response_text"] == "Noted."
+    assert isinstance(found, RunAborted) if how == "abort" else "Noted." in found.content
+
+
 COST = Reply("Done.", usage=TokenUsage(input=60, output=40))
 
 
@@ -460,6 +515,96 @@ def test_s7_11_the_budget_stops_before_the_step_that_would_exceed_it_and_what_is
     if len(done) < 3:
         assert view.status == "limit" and view.steps[3].state == "not_started"
         assert view.steps[3].reason.startswith("budget: ") and "2 of 3 steps are done." in response.content
+
+
+PRICED = ModelDefinition("any", "scripted", "scripted", cost=ModelCost(0, 25))  # COST is a tenth of a cent
+DIME = 0.001
+
+
+def row(*skills: str) -> list[dict[str, Any]]:
+    """Steps, each of which needs the one before."""
+    return [
+        {"skill_name": name, "sub_query": f"Part {n}", "depends_on": [n - 1] if n > 1 else []}
+        for n, name in enumerate(skills, 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("skills", "cost", "done", "reason"),
+    [
+        (["write"] * 3, 3 * DIME, 3, ""),
+        (["write"] * 3, 2.5 * DIME, 2, "budget: $0.003 would be more than the $0.0025 of planner.cost"),
+        (["write", "chart", "mail"], 2 * DIME, 2, "budget: the $0.002 of planner.cost are used up"),
+    ],
+)
+def test_s7_11_money_stops_a_plan_before_the_step_that_would_cost_more_than_there_is(
+    made, skill, skills, cost, done, reason
+):
+    for name in dict.fromkeys(skills):
+        skill(name)
+    agent, model, _ = made(row(*skills), {"Part": COST}, settings={"planner.cost": cost}, model=PRICED)
+    response, view = run(agent)
+    assert [s.state for s in view.steps.values()] == ["completed"] * done + ["not_started"] * (3 - done)
+    assert len(model.requests) == done and view.cost == pytest.approx(done * DIME)
+    assert view.steps[3].reason == reason and view.status == ("completed" if done == 3 else "limit")
+    assert response.content.count("Done.") == done and ("2 of 3 steps are done." in response.content) == (done < 3)
+
+
+def test_s7_11_money_stops_a_step_before_the_request_that_there_is_no_money_for(made, skill):
+    skill("write"), skill("look", tools=["look"])
+
+    async def look(args: Any, ctx: Any) -> str:
+        return "snow"
+
+    turns = [Reply(calls=[Call("look")], usage=COST.usage), "never"]
+    agent, model, _ = made(
+        [{"skill_name": "look", "sub_query": "Look at it"}, *row("look", "write")[1:]],
+        {"Look at it": turns, "Part": COST},
+        tools=(Tool("look", "Look.", look, annotations=SAFE),),
+        settings={"planner.cost": 1.2 * DIME, "planner.max_parallel": 1},
+        model=replace(PRICED, cost=ModelCost(1, 25)),
+    )
+
+    async def main() -> Any:
+        async with agent:
+            with pytest.raises(AgentError, match="no step of the plan could be done"):
+                await agent.chat(QUERY)
+            return last_plan(agent)
+
+    view = asyncio.run(main())
+    assert len(model.requests) == 1
+    assert view.steps[1].state == "failed" and "budget: planner.cost is used up" in view.steps[1].reason
+
+
+@pytest.mark.parametrize(
+    ("skills", "seconds", "reason"),
+    [
+        (["write"] * 3, 30, ""),
+        (["write"] * 3, 29, "budget: about 30 s would be more than the 29 s of planner.seconds"),
+        (["write", "chart", "mail"], 20, "budget: the 20 s of planner.seconds are over"),
+    ],
+)
+def test_s7_11_seconds_stop_a_plan_before_the_step_that_would_take_longer_than_there_is(
+    made, skill, skills, seconds, reason
+):
+    clock = VirtualClock()
+    for name in dict.fromkeys(skills):
+        skill(name)
+
+    async def ten_seconds() -> None:
+        clock.advance(10)
+
+    agent, model, _ = made(
+        row(*skills),
+        {"Part": lambda request: Reply("Done.", before=ten_seconds)},
+        settings={"planner.seconds": seconds},
+        clock=clock,
+    )
+    response, view = run(agent)
+    done = 2 if reason else 3
+    assert [(s.state, s.ms) for s in view.steps.values()][:done] == [("completed", 10_000)] * done
+    assert view.steps[3].reason == reason and len(model.requests) == done
+    assert response.content.count("Done.") == done and view.status == ("limit" if reason else "completed")
 
 
 def test_s7_11_a_limit_of_the_run_ends_it_and_what_is_done_is_said_before(made, skill):

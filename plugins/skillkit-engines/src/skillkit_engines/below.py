@@ -41,7 +41,7 @@ async def run_below(engine: Engine, task: Task) -> TaskResult:
 
     Args:
         engine: the engine, whose ``run`` gets the run of the agent.
-        task: the task; ``images`` go with the request, and ``session``, ``resumed``, ``model`` say which agent it is.
+        task: the task; ``images`` go with the request, and ``session``, ``resumed``, ``model``, ``grace`` say which agent it is.
 
     Raises:
         Suspended: a call waits for a decision. A tool lets it pass (``docs/how-to/nest-agents.md``).
@@ -57,6 +57,7 @@ async def run_below(engine: Engine, task: Task) -> TaskResult:
         tools=tuple(caller.config.tools),
         only_tools=_allowed(engine, task),
         options=dict(caller.config.options),
+        abort_grace=caller.config.abort_grace if task.grace is None else task.grace,
     )
     step = _Step(engine, task)
 

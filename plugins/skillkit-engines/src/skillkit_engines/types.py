@@ -166,6 +166,7 @@ class Task:
         session: the session of the agent that a task has of its own, as for :class:`~skillkit_core.AgentRunner`.
         resumed: that agent goes on in its session, where a call waited for a decision.
         model: name of the model of that agent; empty: the caller's.
+        grace: seconds that tools of that agent have to end once it is stopped; ``None``: as long as the caller's.
         run: the run in which the work is done, once it has begun: fragments ask a model and call tools through it.
     """
 
@@ -184,6 +185,7 @@ class Task:
     session: str | None = None
     resumed: bool = False
     model: str = ""
+    grace: float | None = None
     run: DrivenRun | None = field(default=None, compare=False, repr=False)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillkit_core.events.results import ModelRequestResult
+from skillkit_core.models import TokenUsage
 
 from .models import PlanStep
 from .notes import PLAN, STEP, PlanView
@@ -23,11 +23,15 @@ _STEP = re.compile(r"step(\d+):")
 
 
 class Used(NamedTuple):
-    """What was used, or will be."""
+    """What was used, or will be. Seconds pass at the same time for several steps; everything else adds up."""
 
     calls: float = 0
     tokens: float = 0
     cost: float = 0.0
+    seconds: float = 0.0
+
+
+ADDED = ("calls", "tokens", "cost")
 
 
 def estimates(notes: Sequence[tuple[str, float, Mapping[str, Any]]]) -> dict[str, Used]:
@@ -46,7 +50,8 @@ def _last(notes: Sequence[tuple[str, float, Mapping[str, Any]]]) -> dict[str, li
                 targets[str(data["id"]), int(step["step_id"])] = str(next((step[n] for n in names if step.get(n)), ""))
         elif kind == STEP and data.get("state") == "completed" and data.get("usage"):
             usage = data["usage"]
-            used = Used(usage.get("calls") or 0, usage.get("tokens") or 0, usage.get("cost") or 0.0)
+            counts = (usage.get("calls") or 0, usage.get("tokens") or 0, usage.get("cost") or 0.0)
+            used = Used(*counts, float(data.get("ms") or 0) / 1000)
             found[targets.get((str(data["plan"]), int(data["step_id"])), "")].append(used)
     return {name: rows[-LAST:] for name, rows in found.items()}
 
@@ -56,28 +61,47 @@ def _mean(rows: Sequence[Used]) -> Used:
 
 
 class Budget:
-    """The budget of one plan: ``planner.calls``, ``tokens``, ``cost`` and ``seconds``."""
+    """The budget of one plan: ``planner.calls``, ``tokens``, ``cost`` and ``seconds``.
 
-    def __init__(self, settings: Any, view: PlanView, notes: Sequence[tuple[str, float, Mapping[str, Any]]]) -> None:
-        self._settings = settings
+    Args:
+        settings: the section ``planner``.
+        view: the plan, whose steps may have used something in an earlier process. Its seconds begin anew.
+        notes: the notes of plans of the session, from which the use of a step is estimated.
+        now: tells the time in seconds.
+    """
+
+    def __init__(
+        self,
+        settings: Any,
+        view: PlanView,
+        notes: Sequence[tuple[str, float, Mapping[str, Any]]],
+        now: Callable[[], float],
+    ) -> None:
+        self._settings, self._now = settings, now
         self._last = _last(notes)
         self._used = Used(view.calls, view.tokens, view.cost)
         self._reserved: dict[int, Used] = {}
         self._by_step: dict[int, Used] = defaultdict(Used)
-        self._began = time.monotonic()
+        self._began = now()
 
     def take(self, step: PlanStep) -> str | None:
         """Reserve what an attempt of a step will use; return what of the budget it would exceed, if any."""
         rows = self._last.get(step.target)
         expected = _mean(rows) if rows else Used(1 if step.skill_name else 0)
         taken = [self._used, *self._reserved.values(), expected]
-        for name in Used._fields:
+        for name in ADDED:
             most, total = getattr(self._settings, name), sum(getattr(one, name) for one in taken)
-            if most is not None and total > most:
+            if most is None:
+                continue
+            if total > most:
                 return f"{_shown(name, total)} would be more than the {_shown(name, most)} of planner.{name}"
-        most = self._settings.seconds
-        if most is not None and time.monotonic() - self._began > most:
+            if not rows and not getattr(expected, name) and total >= most > 0:
+                return f"the {_shown(name, most)} of planner.{name} are used up"
+        most, passed = self._settings.seconds, self._now() - self._began
+        if most is not None and passed >= most:
             return f"the {most:g} s of planner.seconds are over"
+        if most is not None and passed + expected.seconds > most:
+            return f"about {passed + expected.seconds:.3g} s would be more than the {most:g} s of planner.seconds"
         self._reserved[step.step_id] = expected
         return None
 
@@ -94,23 +118,24 @@ class Budget:
         """Stop a step before the request that the budget has no room for."""
         if step_of(event.agent_path) is None:
             return None
-        for name, coming in (("calls", 1), ("tokens", event.tokens), ("cost", 0.0)):
+        price = event.model.cost_of(TokenUsage(input=event.tokens)) or 0.0
+        for name, coming in (("calls", 1), ("tokens", event.tokens), ("cost", price)):
             most, total = getattr(self._settings, name), getattr(self._used, name) + coming
             if most is not None and total > most:
                 return ModelRequestResult(stop=True, reason=f"budget: planner.{name} is used up")
         return None
 
-    def used_by(self, step: PlanStep, state: str) -> dict[str, Any]:
+    def used_by(self, step: PlanStep, state: str, seconds: float) -> dict[str, Any]:
         """Return what an attempt of a step that has ended used; end its reservation, and learn from what is completed."""
         self._reserved.pop(step.step_id, None)
-        used = self._by_step.pop(step.step_id, Used())
+        used = self._by_step.pop(step.step_id, Used())._replace(seconds=seconds)
         if state == "completed":
             self._last[step.target] = [*self._last.get(step.target, ()), used][-LAST:]
         return {"calls": int(used.calls), "tokens": int(used.tokens), "cost": round(used.cost, 6)}
 
 
 def _sum(a: Used, b: Used) -> Used:
-    return Used(a.calls + b.calls, a.tokens + b.tokens, a.cost + b.cost)
+    return Used(*(one + other for one, other in zip(a, b, strict=True)))
 
 
 def step_of(path: Sequence[str]) -> int | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +28,7 @@ class SessionJournal:
             {**record, **({"result": unpacked(ctx.agent.host, record)} if record["state"] == "completed" else {})}
             for record in view.records
         ]
+        self._now = ctx.agent.clock.monotonic
         self._began: dict[int, float] = {}
         self.sessions: dict[int, str] = {}
 
@@ -42,10 +42,11 @@ class SessionJournal:
         data: dict[str, Any] = {"plan": self._plan.id, **{k: v for k, v in record.items() if k != "result"}}
         told: dict[str, Any] = {}
         if state == "running":
-            self._began[number] = time.perf_counter()
+            self._began[number] = self._now()
         elif number in self._began:
-            told = {"ms": round((time.perf_counter() - self._began.pop(number)) * 1000, 3)}
-            told["usage"] = self._budget.used_by(self._plan.step(number), state)
+            seconds = self._now() - self._began.pop(number)
+            told = {"ms": round(seconds * 1000, 3)}
+            told["usage"] = self._budget.used_by(self._plan.step(number), state, seconds)
             if number in self.sessions:
                 data["session"] = self.sessions[number]
         if state == "completed":

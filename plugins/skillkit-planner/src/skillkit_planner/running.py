@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -36,11 +35,11 @@ async def run_plan(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
         if changed is None:
             return await _declined(agent, view)
         view = _view(agent, view.plan.id)
-    began = time.perf_counter()
+    began = agent.clock.monotonic()
     outcome = await _carry_out(ctx, view)
     if (new := await replanned(ctx, _view(agent, view.plan.id))) is not None:
         outcome = await _carry_out(ctx, new)
-    ms = round((time.perf_counter() - began) * 1000, 3)
+    ms = round((agent.clock.monotonic() - began) * 1000, 3)
     await _end(agent, view.plan, outcome, ms)
     view = _view(agent, view.plan.id)
     return ToolOutput(as_text(view), {"plan": view.plan.id, "status": view.status}, is_error=outcome.status == "failed")
@@ -60,7 +59,7 @@ async def _carry_out(ctx: ToolContext, view: PlanView) -> Outcome:
         Suspended: a step waits for a decision, and nothing else can be done meanwhile.
     """
     agent, settings = ctx.agent, settings_of(ctx.agent.host)
-    budget = Budget(settings, view, notes_of(agent.session))
+    budget = Budget(settings, view, notes_of(agent.session), agent.clock.monotonic)
     steps = [step for step in view.plan.steps if step.step_id not in view.replaced]
     stops = agent.state("planner")["stops"] = Stops()
     journal = SessionJournal(ctx, view, budget)

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 __all__ = ["PLAN_PACK", "StepRunner"]
 
 PLAN_PACK = "plan"  # the pack with which a step reads what was too long for it
+GRACE = 0.3
+"""Seconds that tools of a step have to end once it is stopped; then they get them once more, and a stop takes under a second."""
 Result = Mapping[str, Any]
 
 
@@ -109,7 +111,7 @@ class StepRunner:
         context, cut = self._context(step, results)
         packs = (*step.tool_packs, *((PLAN_PACK,) if cut else ()))
         given: dict[str, Any] = {"context": context, "packs": packs, "rules": self._rules, "editor": editor_of(agent)}
-        given |= {"name": f"step{step.step_id}", "model": step.model}
+        given |= {"name": f"step{step.step_id}", "model": step.model, "grace": GRACE}
         if step.subgraph_name is not None:
             fragment: Fragment = catalog_of(host).fragments[step.subgraph_name]
             engine: Engine = FragmentEngine(fragment, inputs_of(fragment, step, results))
