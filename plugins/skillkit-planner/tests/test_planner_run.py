@@ -561,7 +561,7 @@ def test_s7_11_money_stops_a_step_before_the_request_that_there_is_no_money_for(
         [{"skill_name": "look", "sub_query": "Look at it"}, *row("look", "write")[1:]],
         {"Look at it": turns, "Part": COST},
         tools=(Tool("look", "Look.", look, annotations=SAFE),),
-        settings={"planner.cost": 1.2 * DIME, "planner.max_parallel": 1},
+        settings={"planner.cost": 1.065 * DIME, "planner.max_parallel": 1},
         model=replace(PRICED, cost=ModelCost(1, 25)),
     )
 
