@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .below import BELOW as BELOW, run_below as run_below
-    from .choosing import choose as choose, rank as rank
+    from .choosing import choose as choose, rank as rank, step_targets as step_targets
     from .discovering import discover as discover, gated_for as gated_for
     from .dispatch import editor_of as editor_of, last_route as last_route, name_plan as name_plan
     from .driver import TASK as TASK, do_task as do_task
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         Route as Route,
         RouteRequest as RouteRequest,
         SkillCandidate as SkillCandidate,
+        StepTargets as StepTargets,
         Task as Task,
         TaskResult as TaskResult,
         ToolPack as ToolPack,
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "below": ("BELOW", "run_below"),
-    "choosing": ("choose", "rank"),
+    "choosing": ("choose", "rank", "step_targets"),
     "discovering": ("discover", "gated_for"),
     "dispatch": ("editor_of", "last_route", "name_plan"),
     "pins": ("named_plan",),
@@ -76,8 +77,8 @@ _WHERE = {
     "rounds": ("Answered", "Notebook", "converse"),
     "settings": ("settings_of",),
     "types": (
-        "CHAT", "EditorContext", "Engine", "Fragment", "Route", "RouteRequest", "SkillCandidate", "Task", "TaskResult",
-        "ToolPack",
+        "CHAT", "EditorContext", "Engine", "Fragment", "Route", "RouteRequest", "SkillCandidate", "StepTargets",
+        "Task", "TaskResult", "ToolPack",
     ),
     "waiting": ("plain_tools",),
     "work": (

@@ -12,14 +12,14 @@ from skillkit_core.skills import Skill
 
 from .pins import named_plan
 from .settings import settings_of
-from .types import CHAT, Route, RouteRequest, SkillCandidate
+from .types import CHAT, Route, RouteRequest, SkillCandidate, StepTargets
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host
 
     from .gate import Gated
 
-__all__ = ["MOST_KEPT", "choose", "rank"]
+__all__ = ["MOST_KEPT", "choose", "rank", "step_targets"]
 
 MOST_KEPT = 10  # candidates of a route
 
@@ -36,6 +36,19 @@ def rank(host: Host, query: str, skills: Sequence[Skill], agent: AgentRunner | N
         except Exception as error:  # noqa: BLE001 - code of a plugin
             host.note(impl.plugin_name, f"rank_skills failed: {in_words(error)}")
     return found
+
+
+def step_targets(agent: AgentRunner) -> StepTargets | None:
+    """Return what may do a step of a compound request beside a skill, by the first plugin that says so; ``None``: nothing."""
+    for impl in agent.host.impls("step_targets"):
+        try:
+            found = impl.function(*(agent for _ in impl.argnames))
+        except Exception as error:  # noqa: BLE001 - code of a plugin
+            agent.host.note(impl.plugin_name, f"step_targets failed: {in_words(error)}")
+            continue
+        if isinstance(found, StepTargets):
+            return found
+    return None
 
 
 async def choose(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .choosing import MOST_KEPT
@@ -44,7 +45,7 @@ def route_rows(route: Route, engine: str, query: str = "", *, planned: bool = Fa
     if route.replaced:
         rows.append(("replaced", f"{', '.join(route.replaced)} rejected it"))
     if route.plan:
-        steps = (str(step.get("skill_name") or step.get("subgraph_name") or "?") for step in route.plan)
+        steps = (_target(step) for step in route.plan)
         rows.append(
             ("compound", " → ".join(steps) + ("" if planned else "; no planner is installed, so one skill answers"))
         )
@@ -53,6 +54,12 @@ def route_rows(route: Route, engine: str, query: str = "", *, planned: bool = Fa
         rows.append(("candidates", shown))
     rows += (("dropped", f"{name}  {why}") for name, why in _by_reason(route))
     return rows
+
+
+def _target(step: Mapping[str, Any]) -> str:
+    together = step.get("collaboration")
+    names = together.get("participants") if isinstance(together, Mapping) else ()
+    return str(step.get("skill_name") or step.get("subgraph_name") or " with ".join(map(str, names or ())) or "?")
 
 
 def _named(name: str, score: float) -> str:

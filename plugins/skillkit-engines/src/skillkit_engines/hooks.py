@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         TaskNodeEvent,
         TaskStartEvent,
     )
-    from .types import Fragment, Route, RouteRequest, SkillCandidate, ToolPack
+    from .types import Fragment, Route, RouteRequest, SkillCandidate, StepTargets, ToolPack
 
 
 # --- what plugins bring -------------------------------------------------------------------------------------------
@@ -69,6 +69,15 @@ async def select_skill(
 
     An implementation that fails, or takes longer than ``engines.timeout``, is reported, and counts as no answer. Without any
     answer the agent itself answers.
+    """
+
+
+@hookspec
+def step_targets(agent: AgentRunner) -> StepTargets | None:
+    """Return what may do a step of a compound request beside a skill; the first answer that is not ``None`` counts.
+
+    A plain function, asked by a router before it asks a model. An implementation that fails is reported, and counts as no
+    answer.
     """
 
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from skillkit_core.messages import AssistantMessage, Block
 
 __all__ = [
-    "CHAT", "Caller", "EditorContext", "Engine", "Fragment", "Route", "RouteRequest", "SkillCandidate", "Status", "Task",
-    "TaskResult", "ToolPack",
+    "CHAT", "Caller", "EditorContext", "Engine", "Fragment", "Route", "RouteRequest", "SkillCandidate", "Status", "StepTargets",
+    "Task", "TaskResult", "ToolPack",
 ]  # fmt: skip
 
 CHAT = "chat"
@@ -88,6 +88,18 @@ class SkillCandidate(NamedTuple):
     skill: Skill
     score: float = 0.0
     reason: str = ""
+
+
+class StepTargets(NamedTuple):
+    """What may do a step of a compound request beside a skill, for a router that asks a model.
+
+    Attributes:
+        schema: JSON Schema of a step, as the model writes it.
+        text: what the model is told, with the names that it may use.
+    """
+
+    schema: Mapping[str, Any]
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
-from skillkit_engines import ROUTE, Route, RouteRequest, catalog_of
+from skillkit_engines import ROUTE, Route, RouteRequest
 
 from skillkit_core.errors import AgentError, LimitReached, SkillKitError
 from skillkit_core.frozen import thaw
@@ -16,8 +16,9 @@ from skillkit_core.messages import Outcome, ToolCall, UserMessage, blocks_of
 
 from .events import PlanCreatedEvent, PlanFallbackEvent, PlanRejectedEvent
 from .known import by_code, known_now
-from .models import ExecutionPlan, PlanStep
+from .models import TARGETS, ExecutionPlan, PlanStep
 from .notes import FALLBACK, PLAN, REJECTED, PlanView, plans_of
+from .offering import STEPS_SCHEMA, targets_of
 from .own import MOST
 from .settings import settings_of
 from .telling import told
@@ -26,43 +27,29 @@ from .validating import Known, Reason, reasons
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, DrivenRun
 
-__all__ = ["RUN_PLAN", "STEPS_SCHEMA", "drive", "numbered", "propose", "save_plan"]
+__all__ = ["RUN_PLAN", "drive", "numbered", "propose", "save_plan"]
 
 RUN_PLAN = "run_plan"
 MOST_NAMED = 40  # skills that a repair is told of
 _REPAIR = """You repair a plan for a request. A plan is a JSON object {"steps": [...]}; a step is \
 {"step_id": 1, "skill_name": "NAME", \
-"sub_query": "its part of the request", "depends_on": [numbers of steps whose results it needs]}. In place of skill_name a step \
-may name a fragment by subgraph_name. Name only what is listed. Answer with the whole plan and nothing else."""
+"sub_query": "its part of the request", "depends_on": [numbers of steps whose results it needs]}. Name only what is listed. \
+Answer with the whole plan and nothing else."""
 _FIELDS = tuple(PlanStep.model_fields)
-_STEP = {
-    "type": "object",
-    "properties": {
-        "step_id": {"type": "integer"},
-        "skill_name": {"type": ["string", "null"]},
-        "subgraph_name": {"type": ["string", "null"]},
-        "sub_query": {"type": "string"},
-        "depends_on": {"type": "array", "items": {"type": "integer"}},
-    },
-    "required": ["step_id", "skill_name", "subgraph_name", "sub_query", "depends_on"],
-    "additionalProperties": False,
-}
-STEPS_SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {"steps": {"type": "array", "items": _STEP}},
-    "required": ["steps"],
-    "additionalProperties": False,
-}
 
 
 def numbered(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return steps as a model wrote them, with numbers from 1 where it gave none, and without what is no field of a step."""
+    """Return steps as a model wrote them, with numbers from 1 where it gave none, without empty fields and what is no field."""
     bare = all("step_id" not in step for step in steps)
     found = []
     for place, step in enumerate(steps, 1):
-        kept = {name: thaw(value) for name, value in step.items() if name in _FIELDS and value is not None}
+        kept = {name: thaw(value) for name, value in step.items() if name in _FIELDS and not _empty(name, value)}
         found.append({"step_id": place, **kept} if bare else kept)
     return found
+
+
+def _empty(name: str, value: Any) -> bool:
+    return value is None or (name in TARGETS and value in ("", {}))
 
 
 async def drive(route: Route, request: RouteRequest, run: DrivenRun) -> bool | None:
@@ -180,12 +167,11 @@ async def save_plan(
 
 
 def listed(agent: AgentRunner, known: Known) -> str:
-    """Return the skills and fragments that a plan may name, a line each."""
+    """Return what a plan may name: the skills, a line each, and what may be in a step beside one."""
     skills = [agent.host.skills.get(n) for n in known.skills if n not in known.ineligible and agent.host.skills.has(n)]
     rows = [f"- {skill.name}: {' '.join(skill.description.split())[:200]}" for skill in skills[:MOST_NAMED]]
-    fragments = catalog_of(agent.host).fragments.values()
-    more = [f"- {one.name}: {one.description[:200]}" for one in fragments]
-    return "\n".join(["Skills:", *rows, *(["Fragments (subgraph_name):", *more] if more else ())])
+    targets = targets_of(agent)
+    return "\n".join(["Skills:", *rows, *((targets.text,) if targets else ())])
 
 
 def steps_in(text: str) -> Sequence[Mapping[str, Any]] | None:

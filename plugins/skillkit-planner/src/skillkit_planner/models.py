@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, model_validator
 
-__all__ = ["ExecutionPlan", "PlanStep"]
+__all__ = ["TARGETS", "ExecutionPlan", "PlanStep"]
 
 TARGETS = ("skill_name", "subgraph_name", "collaboration")
 

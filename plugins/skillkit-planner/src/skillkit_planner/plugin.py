@@ -9,7 +9,7 @@ from skillkit_core import hookimpl
 from skillkit_core.descriptors import Command, ConfigSection
 
 if TYPE_CHECKING:
-    from skillkit_engines import Route, RouteRequest, SkillCandidate, ToolPack
+    from skillkit_engines import Route, RouteRequest, SkillCandidate, StepTargets, ToolPack
 
     from skillkit_core import AgentRunner, DrivenRun, Host, Skill, SkillProblem
     from skillkit_core.tools import Tool, ToolSet
@@ -114,6 +114,18 @@ async def select_skill(
     from .choosing import select
 
     return await select(request, candidates, agent)
+
+
+@hookimpl(optionalhook=True)
+def step_targets(agent: AgentRunner) -> StepTargets | None:
+    """Say what a step may name beside a skill, for the router that asks a model."""
+    from .settings import settings_of
+
+    if not settings_of(agent.host).enabled:
+        return None
+    from .offering import targets_of
+
+    return targets_of(agent)
 
 
 @hookimpl(optionalhook=True)

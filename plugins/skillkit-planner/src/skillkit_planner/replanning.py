@@ -11,9 +11,10 @@ from skillkit_core.errors import LimitReached, SkillKitError
 from skillkit_core.messages import UserMessage, blocks_of
 
 from .known import known_now
-from .making import STEPS_SCHEMA, listed, numbered, propose, save_plan, steps_in
+from .making import listed, numbered, propose, save_plan, steps_in
 from .models import ExecutionPlan
 from .notes import PlanView, plans_of
+from .offering import STEPS_SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -29,6 +29,7 @@ from .executor import StepFailed
 from .known import outputs_of
 from .models import PlanStep
 from .notes import PlanView, keep_text
+from .offering import PLAN_PACK
 from .outputs import asked, read
 from .settings import settings_of
 from .targets import FragmentEngine, PlainEngine, inputs_of
@@ -40,9 +41,8 @@ if TYPE_CHECKING:
     from .budget import Budget
     from .journal import SessionJournal
 
-__all__ = ["PLAN_PACK", "StepRunner"]
+__all__ = ["StepRunner"]
 
-PLAN_PACK = "plan"  # the pack with which a step reads what was too long for it
 GRACE = 0.3
 """Seconds that tools of a step have to end once it is stopped; then they get them once more, and a stop takes under a second."""
 Result = Mapping[str, Any]
@@ -142,7 +142,7 @@ class StepRunner:
             StepFailed: ``unknown_pack`` or ``missing_tools``, with the name.
         """
         packs, offered = catalog_of(self._agent.host).packs, {tool.name for tool in self._agent.tools}
-        for name in step.tool_packs:
+        for name in (*step.tool_packs, *(step.collaboration or {}).get("tool_packs", ())):
             if name not in packs:
                 raise StepFailed(f"unknown_pack: no plugin here brings the pack {name!r}")
             pack = packs[name]

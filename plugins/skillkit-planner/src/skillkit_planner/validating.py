@@ -184,7 +184,9 @@ def _collaboration(number: Any, given: Any, known: Known) -> Iterator[Reason]:
 
 
 def _packs(step: Mapping[str, Any], known: Known) -> Iterator[Reason]:
-    for name in dict.fromkeys(step.get("tool_packs") or ()):
+    about = step.get("collaboration")
+    of_all = about.get("tool_packs") if isinstance(about, Mapping) else None
+    for name in dict.fromkeys((*(step.get("tool_packs") or ()), *(of_all or ()))):
         if name not in known.packs:
             yield Reason("unknown_pack", f"step {step.get('step_id')}: there is no pack of tools {name!r}")
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from skillkit_core.frozen import freeze
 
-__all__ = ["SCHEMA", "Choice", "fold", "read"]
+__all__ = ["SCHEMA", "Choice", "fold", "read", "schema_of"]
 
 _STEP = {
     "type": "object",
@@ -21,19 +21,24 @@ _STEP = {
     "required": ["skill_name", "sub_query", "depends_on"],
     "additionalProperties": False,
 }
-SCHEMA: Mapping[str, Any] = freeze(
-    {
-        "type": "object",
-        "properties": {
-            "skill": {"type": "string"},
-            "confidence": {"type": "number"},
-            "reason": {"type": "string"},
-            "steps": {"type": "array", "items": _STEP},
-        },
-        "required": ["skill", "confidence", "reason", "steps"],
-        "additionalProperties": False,
+
+
+def schema_of(step: Mapping[str, Any] = _STEP) -> Mapping[str, Any]:
+    """Return the JSON Schema of an answer.
+
+    Args:
+        step: the schema of a step of a compound request.
+    """
+    properties = {
+        "skill": {"type": "string"},
+        "confidence": {"type": "number"},
+        "reason": {"type": "string"},
+        "steps": {"type": "array", "items": step},
     }
-)
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+SCHEMA: Mapping[str, Any] = freeze(schema_of())
 
 
 class Choice(NamedTuple):

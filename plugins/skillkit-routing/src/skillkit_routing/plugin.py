@@ -54,9 +54,11 @@ async def select_skill(
     """Choose, after every other plugin had its say."""
     if agent is None:
         return None
+    from skillkit_engines import step_targets
+
     from .selecting import select
 
-    return await select(request, candidates, agent.host)
+    return await select(request, candidates, agent.host, step_targets(agent))
 
 
 @hookimpl

@@ -38,14 +38,14 @@ def row(skill: Skill, chars: int | None = None) -> str:
     return f"- {skill.name}: {told}"
 
 
-def system_prompt(skills: Sequence[Skill], chars: int | None = None) -> str:
-    """Return the instructions and the skills, in the order of their names."""
+def system_prompt(skills: Sequence[Skill], chars: int | None = None, steps: str = "") -> str:
+    """Return the instructions and the skills, in the order of their names, and what a step may name beside a skill."""
     rows = [row(skill, chars) for skill in sorted(skills, key=lambda one: one.name)]
     if all(skill.name != CHAT for skill in skills):
         rows.insert(
             0, f"- {CHAT}: the assistant itself: talk, general questions, everything that no other skill is for."
         )
-    return _TASK + "\n".join(rows)
+    return _TASK + "\n".join([*rows, *(("", steps) if steps else ())])
 
 
 def asked(request: RouteRequest) -> str:

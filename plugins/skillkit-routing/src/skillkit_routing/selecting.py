@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from skillkit_engines import CHAT, Route, RouteRequest, SkillCandidate
+from skillkit_engines import CHAT, Route, RouteRequest, SkillCandidate, StepTargets
 
 from skillkit_core.errors import SkillKitError
 from skillkit_core.messages import UserMessage, blocks_of
 
-from .answer import SCHEMA, Choice, fold, read
+from .answer import SCHEMA, Choice, fold, read, schema_of
 from .greeting import is_greeting
 from .prompt import asked, system_prompt
 from .settings import settings_of
@@ -35,13 +35,16 @@ class _Asked:
     reason: str = ""
 
 
-async def select(request: RouteRequest, candidates: Sequence[SkillCandidate], host: Host) -> Route:
+async def select(
+    request: RouteRequest, candidates: Sequence[SkillCandidate], host: Host, targets: StepTargets | None = None
+) -> Route:
     """Return the route of a request among its candidates. It does not raise: a failure is ``chat`` with its reason.
 
     Args:
         request: the request; ``request.ask`` asks the model.
         candidates: the skills that may take it, all of them.
         host: the host, for settings and the index.
+        targets: what may do a step of a compound request beside a skill.
     """
     settings = settings_of(host)
     if is_greeting(request.query):
@@ -51,18 +54,25 @@ async def select(request: RouteRequest, candidates: Sequence[SkillCandidate], ho
     if request.ask is None:
         return Route(CHAT, confidence=0.0, why="no_key", reason="there is no model that could be asked")
     shown = await shortlist(request, candidates, host)
-    route = await _ask(request, candidates, shown, host)
+    route = await _ask(request, candidates, shown, host, targets)
     if shown.narrowed and route.why in ("low_confidence", "unknown_skill") and route.confidence < settings.threshold:
         more = await widened(request, candidates, shown, host)
         if more.skills:
-            again = await _ask(request, candidates, more, host)
+            again = await _ask(request, candidates, more, host, targets)
             return replace(again, calls=again.calls + route.calls + shown.calls)
     return replace(route, calls=route.calls + shown.calls)
 
 
-async def _ask(request: RouteRequest, candidates: Sequence[SkillCandidate], shown: Shortlist, host: Host) -> Route:
+async def _ask(
+    request: RouteRequest,
+    candidates: Sequence[SkillCandidate],
+    shown: Shortlist,
+    host: Host,
+    targets: StepTargets | None,
+) -> Route:
     """Ask for one of the shown skills, and return the route."""
-    said = await _said(request, system_prompt(shown.skills, shown.chars), host)
+    system = system_prompt(shown.skills, shown.chars, targets.text if targets else "")
+    said = await _said(request, system, schema_of(targets.schema) if targets else SCHEMA, host)
     scores = {one.skill.name: one for one in candidates}
     near = tuple(scores.get(name) or SkillCandidate(skill) for name, skill in shown.ranked())
     if said.why:
@@ -72,7 +82,7 @@ async def _ask(request: RouteRequest, candidates: Sequence[SkillCandidate], show
     return replace(route, calls=1, candidates=near, answer=said.text[:ANSWER_CHARS])
 
 
-async def _said(request: RouteRequest, system: str, host: Host) -> _Asked:
+async def _said(request: RouteRequest, system: str, schema: Mapping[str, Any], host: Host) -> _Asked:
     assert request.ask is not None
     settings = settings_of(host)
     model: dict[str, Any] = {"model": settings.model} if settings.model else {}
@@ -80,7 +90,7 @@ async def _said(request: RouteRequest, system: str, host: Host) -> _Asked:
         answer = await request.ask(
             [UserMessage(content=blocks_of(asked(request)))],
             system=system,
-            schema=SCHEMA,
+            schema=schema,
             purpose=PURPOSE,
             timeout=settings.timeout,
             **model,
