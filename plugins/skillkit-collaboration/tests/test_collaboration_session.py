@@ -324,10 +324,11 @@ class Planned(Answers):
 
     def __init__(self, steps: Any, said: Any) -> None:
         super().__init__(said)
-        self.steps = steps
+        self.steps, self.system = steps, ""
 
     def __call__(self, request: Any) -> Any:
         if "You decide which skill" in (request.system or ""):
+            self.system = request.system
             about = {"skill": "research", "confidence": 0.9, "reason": "parts", "steps": self.steps}
             return json.dumps(about)
         if "Save it" in request.messages[-1].text:
@@ -360,6 +361,40 @@ def test_s10_8_a_step_of_a_plan_is_a_session_whose_result_the_next_step_gets(tog
     assert model.asked == ["research", "critic", "research", "critic", "save"] and "Saved: checked" in response.content
     assert done[0]["result"]["response_text"] == "checked text" and done[0]["result"]["outcome"] == "converged"
     assert done[0]["usage"]["calls"] == 4
+
+
+def test_s8_5_a_model_that_chooses_may_let_skills_work_together_with_a_pack_that_each_of_them_gets(
+    together, pair, engine_skill
+):
+    """The step is as a model with a strict schema writes it: what it does not name is empty."""
+
+    class Packs:
+        @hookimpl(optionalhook=True)
+        def register_packs(self, register: Any) -> None:
+            register(ToolPack("eyes", "Look at pictures.", ("look",)))
+            register(ToolPack("hands", "Take things.", ("grasp",)))
+
+    engine_skill("save")
+    both = {"participants": ["research", "critic"], "tool_packs": ["eyes"]}
+    first = {"step_id": 1, "skill_name": "", "subgraph_name": None, "collaboration": both, "tool_packs": []}
+    steps = [
+        {**first, "sub_query": "Research glaciers together", "depends_on": []},
+        {**SAVE, "step_id": 2, "subgraph_name": None, "collaboration": None, "tool_packs": []},
+    ]
+    tool = Tool("look", "Look.", _nothing, annotations={"mutates": "none"})
+    said = {"research": message("proposal", "checked text"), "critic": A}
+    plugins = ["routing", "planner", ("packs", Packs())]
+    agent, model = together(Planned(steps, said), **CRITIC, plugins=plugins, tools=(tool,), session="new")
+    response = asyncio.run(_answer(agent, "let research and critic work on glaciers together, then save it"))
+    assert "Saved: checked" in response.content
+    assert '"participants": ["NAME", "NAME"]' in model.system and "- eyes: Look at pictures." in model.system
+    assert "- hands" not in model.system, "a pack whose tools are not there is not offered"
+    assert [[tool.name for tool in request.tools] for request in model.requests] == [["look"], ["look"]]
+
+
+async def _answer(agent: Any, text: str) -> Any:
+    async with agent:
+        return await agent.chat(text)
 
 
 def test_s10_8_a_plan_without_a_session_stays_one_step_after_the_other(together, pair, engine_skill):

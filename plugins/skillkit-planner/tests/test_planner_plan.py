@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from planner_stage import Answers, choice, last_plan, states, step
 from pydantic import ValidationError
+from skillkit_engines import Fragment
 from skillkit_planner import ExecutionPlan, FragmentNeeds, Known, PlanStep, reasons
 
-from skillkit_core import hookimpl
+from skillkit_core import Tool, hookimpl
+from skillkit_core.frozen import thaw
 from skillkit_core.testing import ScriptedUser
 
 RESEARCH = "Research X, capture key points to my inbox, and update chapter 12"
@@ -247,6 +249,57 @@ def test_a_plan_of_a_plugin_is_carried_out_before_any_router_is_asked(stage, thr
     agent, model = stage(answers, plugins=[("plans", Plans())])
     response, _ = run(agent, "my morning")
     assert "Captured." in response.content and len(model.requests) == 2
+
+
+# --- steps that are no skill ------------------------------------------------------------------------------------------
+
+SAFE = {"mutates": "none"}
+
+
+class Brings:
+    """Two fragments, one of which needs a tool that is not there."""
+
+    @hookimpl(optionalhook=True)
+    def register_fragments(self, register: Any) -> None:
+        async def tidy(values: Any, task: Any) -> Any:
+            return {"response_text": f"Tidy: {values['text']}"}
+
+        text = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+        mapping = {"sub_query": "text", "prior_response": "text"}
+        register(Fragment("tidy", "Tidies a text.", tidy, inputs=text, input_mapping=mapping))
+        register(Fragment("fly", "Flies.", tidy, inputs=text, input_mapping=mapping, tools=("wings",)))
+
+
+async def add(args: Any, ctx: Any) -> str:
+    return "captured"
+
+
+INBOX = Tool("add_org_inbox_item_tool", "Capture to the inbox.", add, annotations=SAFE)
+MIXED = choice(
+    step("deep-research", "Research X", tool_packs=["capture"], subgraph_name=None, collaboration=None, step_id=1),
+    {"step_id": 2, "skill_name": None, "subgraph_name": "tidy", "sub_query": "Tidy it", "depends_on": [1], "tool_packs": []},
+)  # fmt: skip
+
+
+def test_s8_8_a_model_that_chooses_may_name_a_fragment_and_s8_2_a_pack_for_a_step_of_its_plan(stage, three):
+    agent, model = stage(Answers(MIXED, SAID), plugins=[("brings", Brings())], tools=[INBOX])
+    response, notes = run(agent, "Research X and capture key points, then tidy it")
+    chosen, research = model.requests
+    assert "- tidy: Tidies a text." in chosen.system and "- capture: " in chosen.system
+    assert "fly" not in chosen.system and "- plan:" not in chosen.system and "collaboration" not in chosen.system
+    assert "subgraph_name" in json.dumps(thaw(chosen.settings.response_schema))
+    assert [tool.name for tool in research.tools] == ["add_org_inbox_item_tool"]
+    assert "Tidy: X is cold." in response.content
+    (plan,) = [note.data for note in notes if note.type == "planner.plan"]
+    assert plan["steps"][1]["subgraph_name"] == "tidy" and "collaboration" not in plan["steps"][1]
+
+
+def test_s8_3_an_unknown_pack_of_a_step_or_of_a_collaboration_is_an_error_before_anything_runs():
+    both = {"participants": ["weather", "deep-research"], "tool_packs": ["capture", "nothing"]}
+    assert wrong(one(1, skill_name=None, collaboration=both), one(2, tool_packs=["none"])) == [
+        ("unknown_pack", "step 1: there is no pack of tools 'nothing'"),
+        ("unknown_pack", "step 2: there is no pack of tools 'none'"),
+    ]
 
 
 # --- a person, before it runs -----------------------------------------------------------------------------------------
