@@ -116,6 +116,13 @@ def test_the_request_of_the_documents_runs_as_three_steps_and_is_listed_drawn_sa
         ("p1", "completed", 3, QUERY)
     ]
 
+    page = skillkit_cli("why", "latest").ok().stdout
+    assert "p1 · completed · 3 of 3 steps done" in page and "org-capture (after 1) · done" in page
+    (section,) = [s for s in skillkit_cli("why", "latest", "--json").ok().json["explained"] if s["title"] == "Plan"]
+    assert [row[0] for row in section["rows"]] == ["plan", "by", "step 1", "step 2", "step 3"]
+    step = section["rows"][3][1].rpartition(" · ")[2].removeprefix("skillkit ").split()
+    assert "“Capture the key points to my inbox”" in skillkit_cli(*step).ok().stdout, "the page of the step itself"
+
     saved = skillkit_cli("plans", "save", "research", "latest").ok().stdout
     assert "2 org-capture: Capture the key points to my inbox (after 1)" in saved
     assert "there is a plan 'research' already" in skillkit_cli("plans", "save", "research").stderr

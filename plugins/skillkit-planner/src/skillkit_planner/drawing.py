@@ -12,7 +12,7 @@ from skillkit_core.frozen import thaw
 from .notes import PlanView, StepView
 from .telling import MARKS, WORDS
 
-__all__ = ["as_json", "as_svg", "as_text", "headline", "trace_of"]
+__all__ = ["as_json", "as_svg", "as_text", "became", "headline", "trace_of"]
 
 WIDTH = 100
 
@@ -56,7 +56,8 @@ def _branch(
         yield from _branch(view, below, number, inner, width)
 
 
-def _step_line(view: PlanView, step: StepView) -> str:
+def became(view: PlanView, step: StepView) -> list[str]:
+    """Return what became of a step, in words: its state, time, tokens, cost, and why it is not done."""
     told = [WORDS.get(step.state, step.state), *_facts(step)]
     if step.attempt > 1:
         told.append(f"attempt {step.attempt}")
@@ -64,9 +65,15 @@ def _step_line(view: PlanView, step: StepView) -> str:
         told.append("replaced")
     if step.reason and step.state != "completed":
         told.append(step.reason)
+    return told
+
+
+def _step_line(view: PlanView, step: StepView) -> str:
     after = f" (after {', '.join(map(str, step.step.depends_on))})" if len(step.step.depends_on) > 1 else ""
     words = " ".join(step.step.sub_query.split())
-    return f"{MARKS[step.state]} {step.step.step_id} {step.step.target}{after}: {' · '.join(told)} — {words}"
+    return (
+        f"{MARKS[step.state]} {step.step.step_id} {step.step.target}{after}: {' · '.join(became(view, step))} — {words}"
+    )
 
 
 def as_json(view: PlanView) -> dict[str, Any]:

@@ -163,6 +163,16 @@ def check_plan(name: str, host: Host) -> None:
 
 
 @hookimpl(optionalhook=True)
+def explain(agent: AgentRunner) -> Sequence[Any]:
+    """Return the section Plan of a turn in which a plan was carried out, where the plugin ``why`` is there."""
+    if not agent.state("planner").get("runs"):
+        return ()
+    from .explaining import sections
+
+    return sections(agent)
+
+
+@hookimpl(optionalhook=True)
 async def drive_plan(route: Route, request: RouteRequest, run: DrivenRun) -> bool | None:
     """Carry out the plan of a route."""
     state = run.agent.state("planner")
