@@ -157,6 +157,46 @@ def test_a_run_that_is_killed_with_a_step_in_the_middle_is_resumed_and_what_was_
     assert _states(skillkit_cli) == dict.fromkeys((1, 2, 3), "completed")
 
 
+def test_a_plan_that_nobody_could_confirm_is_resumed_at_a_terminal_and_so_is_a_step_that_was_killed_in_the_middle(
+    play, skillkit_cli, skillkit_home
+):
+    """What a step has said is on the terminal while another one runs."""
+    (skillkit_home.config_dir / "config.yaml").write_text("planner: {confirm: true}\n")
+    waits = skillkit_cli("run", *play.argv(), QUERY)
+    assert waits.exit_code == 1 and "Plan p1: 3 steps: Carry out this plan?" in waits.stderr and not play.asked
+    session = skillkit_cli("plans", "list", "--json").ok().json["sessions"][0]["session"]
+
+    gate = play.gates["Capture"] = Gate(after_deltas=None)
+    with skillkit_cli.terminal("resume", session, *play.argv()) as terminal:
+        terminal.wait_for("2 org-capture: Capture the key points to my inbox (after 1) (cost not known yet)")
+        for question, keys in (
+            ("Carry out this plan? [Y]es, [n]o, [l]ater:", "x"), ("The answer must be yes or no.", ""), ("plan?", "y"),
+            ("  3  3 fiction-editing: Update chapter 12 (after 1)", ""), ("Steps to leave out (numbers; empty: none):", "\r"),
+            ("Words of step 1 [Research X]:", "Research Y"), ("Words of step 2", "\r"), ("Words of step 3", "\r"),
+        ):  # fmt: skip
+            terminal.wait_for(question)
+            terminal.send(keys if keys in ("", "\r") else f"{keys}\r")
+        assert gate.reached.wait(60)
+        terminal.wait_for("✓ 1 deep-research: done")
+        terminal.wait_for("    Updated.")
+        terminal.process.kill()
+    assert _states(skillkit_cli) == {1: "completed", 2: "running", 3: "completed"}
+    assert (skillkit_home.cwd / "inbox.org").read_text() == "* X is cold\n"
+
+    play.gates.clear()
+    gate.open()
+    with skillkit_cli.terminal("resume", session, *play.argv()) as terminal:
+        terminal.wait_for("It had begun when the process ended, and may have changed something already")
+        terminal.wait_for("Do step 2 (org-capture) again? [y]es, [N]o, [l]ater:")
+        terminal.send("y\r")
+        assert terminal.wait() == 0, terminal.text
+        assert [part in terminal.text for part in SAID.values()] == [True] * 3
+    assert _states(skillkit_cli) == dict.fromkeys((1, 2, 3), "completed")
+    told = skillkit_cli("plans", "show", "latest", "--json").ok().json
+    assert (told["by"], told["steps"][0]["sub_query"], told["steps"][1]["attempt"]) == ("person", "Research Y", 2)
+    assert play.asked["Research"] == 1 and (skillkit_home.cwd / "inbox.org").read_text() == "* X is cold\n" * 2
+
+
 def _states(cli: Any) -> dict[int, str]:
     shown = cli("plans", "show", "latest", "--json")
     return {step["step_id"]: step["state"] for step in shown.json["steps"]} if shown.exit_code == 0 else {}

@@ -22,10 +22,11 @@ from skillkit_core.errors import UsageError
 
 from .approval import TerminalApprover, approver_for, confirm
 from .options import Options
+from .surveys import TerminalPerson
 from .waiting import show_waiting
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentRunner, Host
+    from skillkit_core import AgentRunner, Host, UserInterface
 
 __all__ = ["ask"]
 
@@ -49,7 +50,8 @@ async def ask(host: Host, options: Options) -> int:
         from .explaining import explain
 
         return await explain(host, options, _request_text(options))
-    typed, person, values = None, None, {}
+    typed, values = None, {}
+    person: UserInterface | None = None
     if action is not None:
         from skillkit_frontend import DirectCall, TypedByAPerson, parse_action_args, tool_of_action
 
@@ -59,6 +61,8 @@ async def ask(host: Host, options: Options) -> int:
         person = SecretsOfAPerson() if TerminalApprover.possible() else None
         values = parse_action_args(str(options.skill), action, options.words[1:])
     approver = typed or approver_for(options.who_answers("deny"), kept=keeps_sessions(host, options))
+    if person is None and isinstance(approver, TerminalApprover):
+        person = TerminalPerson()
     config = replace(config_for(host, options), approver=approver, ui=person)
     if options.plan is not None:
         config = replace(config, options={"plan": options.plan})

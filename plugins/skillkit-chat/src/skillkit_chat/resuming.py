@@ -24,6 +24,7 @@ from skillkit_core.errors import UsageError
 
 from .approval import TerminalApprover, approver_for
 from .options import Options
+from .surveys import TerminalPerson
 from .waiting import Decided, ask_about, check_tools, show_waiting, waiting_json
 
 if TYPE_CHECKING:
@@ -115,7 +116,10 @@ def _agent(host: Host, options: Options, seen: Session, approver: Approver | Non
     from skillkit_core import AgentRunner
 
     last = last_answer(seen)
-    config: AgentConfig = replace(config_for(host, options), approver=approver, **as_before(host, options, last))
+    person = TerminalPerson() if options.who_answers("defer") == "ask" else None
+    config: AgentConfig = replace(
+        config_for(host, options), approver=approver, ui=person, **as_before(host, options, last)
+    )
     agent = AgentRunner(config, host=host, session=options.session)
     named = options.model or options.provider or options.base_url
     if last is not None and not named and last.provider == DirectCall.provider and last.tool_calls:

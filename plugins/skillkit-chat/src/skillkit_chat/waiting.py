@@ -16,6 +16,7 @@ from skillkit_core.cli.sessions import typed_options
 from skillkit_core.errors import UsageError
 
 from .approval import TerminalApprover, show_call
+from .surveys import TerminalPerson
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host
@@ -102,7 +103,10 @@ async def ask_about(
             call.id in known or not call.questions
         ):  # the latter waits for a call before it, and is asked about in its turn
             continue
-        answer = await person.ask(call.name, call.args, call.questions, later=True)
+        if call.survey is not None:
+            answer = await TerminalPerson().decide(call.question, call.survey)
+        else:
+            answer = await person.ask(call.name, call.args, call.questions, later=True)
         if answer.decision == "defer":
             later.add(call.id)
         else:
