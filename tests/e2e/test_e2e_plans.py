@@ -21,6 +21,8 @@ import skillkit_skills.plugin
 from front_ends import FRONTS, open_front
 from skillkit_testkit import Call, Gate, Reply
 
+from skillkit_core.testing import Reply as Scripted
+
 QUERY = "Research X, capture key points to my inbox, and update chapter 12"
 STEPS = (
     ("deep-research", "Research X", []),
@@ -209,22 +211,32 @@ FAMILY = [
 
 
 @pytest.mark.parametrize("front", FRONTS)
-def test_a_plan_is_one_block_with_its_steps_in_every_front_end_and_slash_plans_draws_it(front, skillkit_home):
+def test_a_plan_is_one_block_with_its_steps_in_every_front_end_and_what_one_said_is_there_while_another_one_runs(
+    front, skillkit_home
+):
     for name, _, _ in STEPS:
         place = skillkit_home.config_dir / "skills" / name
         place.mkdir(parents=True)
         head = {"name": name, "description": f"Does {name}.", "metadata": {"skillkit": {"engine": "automation"}}}
         (place / "SKILL.md").write_text(f"---\n{json.dumps(head)}\n---\nDo it.\n")
 
-    def answer(request: Any) -> str:
-        if "You decide which skill" in request.system:
-            return CHOICE
-        return next(text for name, text in SAID.items() if name in request.messages[-1].text)
-
     async def main() -> None:
+        go_on = asyncio.Event()
+
+        def answer(request: Any) -> Any:
+            if "You decide which skill" in request.system:
+                return CHOICE
+            name = next(name for name in SAID if name in request.messages[-1].text)
+            return Scripted(SAID[name], before=go_on.wait) if name.startswith("Update") else SAID[name]
+
         async with open_front(front, skillkit_home, [answer] * 4, plugins=FAMILY) as person:
             await person.say(QUERY)
-            await person.sees("run_plan", "X is cold.", "Captured.", "Updated.")
+            await person.sees(
+                "run_plan", "X is cold.", "✓ 2 org-capture: done", "Captured.", "▸ 3 fiction-editing: running"
+            )
+            assert person.busy and "Updated." not in person.seen
+            go_on.set()
+            await person.sees("Updated.")
             await person.idle()
             await person.say("/plans")
             await person.sees("plan p1 · completed · 3 of 3 steps done", "├─ ✓ 2 org-capture")
