@@ -325,6 +325,15 @@ def test_a_person_puts_one_call_off_and_decides_about_it_later(desk):
     assert desk.paid == ["7", "5"] and seen.count("Run it?") == 1
 
 
+def test_a_question_of_a_tool_is_asked_at_the_terminal_by_the_numbers_of_its_options(desk):
+    steps = [(b"A journey", b""), (b"  2  Oslo", b""), (b"Where to? (a number): ", b"7\n"), (b"The answer ", b"")]
+    again = [(b"Where to? (a number): ", b"2\n")]
+    seen, code = desk.at_a_terminal("run", "--provider", "obeys", "question 1", steps=[*steps, *again])
+    assert code == 0 and "off to Oslo" in seen and "going to Oslo" in seen
+    seen, code = desk.at_a_terminal("run", "--provider", "obeys", "question 1", steps=[(b"(a number): ", b"\n")])
+    assert code == 0 and "nobody said where to" in seen
+
+
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("before", [b"y\n", b"y\ny\n", b"y"])
 def test_keys_that_are_typed_before_the_question_approve_nothing(desk, before):

@@ -87,12 +87,12 @@ _WHERE = {
 }  # fmt: skip
 __all__ = [
     "BELOW", "CHAT", "ROUTE", "TASK", "Answered", "BeforeTaskEvent", "BeforeTaskResult", "EditorContext", "Engine", "Fragment",
-    "Gated", "Notebook", "Route", "RouteRequest", "RouteSelectedEvent", "SkillCandidate", "Task", "TaskEndEvent", "TaskNodeEvent",
-    "TaskResult", "TaskStartEvent", "ToolPack", "catalog_of", "choose", "compose", "context_part", "converse", "discover",
-    "do_task", "earlier_notes", "editor_of", "engine_of", "filter_eligible", "gate_request", "gated_for",
+    "Gated", "Notebook", "Route", "RouteRequest", "RouteSelectedEvent", "SkillCandidate", "StepTargets", "Task", "TaskEndEvent",
+    "TaskNodeEvent", "TaskResult", "TaskStartEvent", "ToolPack", "catalog_of", "choose", "compose", "context_part",
+    "converse", "discover", "do_task", "earlier_notes", "editor_of", "engine_of", "filter_eligible", "gate_request", "gated_for",
     "gated_now", "keep_note", "last_route", "load_context", "messages_of", "name_plan",
-    "named_plan", "node", "plain_tools", "rank", "route_rows", "run_below", "run_fragments", "settings_of", "task_tools",
-    "tool_names",
+    "named_plan", "node", "plain_tools", "rank", "route_rows", "run_below", "run_fragments", "settings_of", "step_targets",
+    "task_tools", "tool_names",
 ]  # fmt: skip
 
 __version__ = "0.2.0"

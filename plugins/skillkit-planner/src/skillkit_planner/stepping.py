@@ -24,13 +24,12 @@ from skillkit_core import Skill
 from skillkit_core.errors import RunAborted, SkillKitError, Suspended
 from skillkit_core.frozen import thaw
 
-from .bridge import fenced
+from .bridge import asked, fenced, read
 from .executor import StepFailed
 from .known import outputs_of
 from .models import PlanStep
 from .notes import PlanView, keep_text
 from .offering import PLAN_PACK
-from .outputs import asked, read
 from .settings import settings_of
 from .targets import FragmentEngine, PlainEngine, inputs_of
 
