@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import resource
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -35,19 +36,24 @@ def _read(path: Path) -> str:
         return ""
 
 
+def _children(pid: str) -> list[str]:
+    """The processes that a process has started, and that live on."""
+    try:
+        tasks = list(Path("/proc", pid, "task").iterdir())
+    except OSError:
+        return []
+    return [child for task in tasks for child in _read(task / "children").split()]
+
+
 def _alive() -> float:
     """CPU seconds of the processes below this one, and of those that they have waited for."""
-    seconds, waiting = 0.0, [str(os.getpid())]
+    forking = sys.modules.get("skillkit_testkit.fork_server")
+    seconds, waiting = 0.0, [*_children(str(os.getpid())), *map(str, forking.elsewhere if forking else ())]
     while waiting:
-        try:
-            tasks = list(Path("/proc", waiting.pop(), "task").iterdir())
-        except OSError:
-            continue
-        found = [pid for task in tasks for pid in _read(task / "children").split()]
-        waiting += found
-        for pid in found:
-            if fields := _read(Path("/proc", pid, "stat")).rpartition(")")[2].split():
-                seconds += sum(map(int, fields[11:15])) / TICKS
+        pid = waiting.pop()
+        waiting += _children(pid)
+        if fields := _read(Path("/proc", pid, "stat")).rpartition(")")[2].split():
+            seconds += sum(map(int, fields[11:15])) / TICKS
     return seconds
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from skillkit_testkit.command_line import CommandLine
-from skillkit_testkit.fork_server import ForkServer
+from skillkit_testkit.fork_server import ForkServer, shared_server
 from skillkit_testkit.home import Home
 
 pytestmark = pytest.mark.skipif(not ForkServer.supported(), reason="this system does not fork safely")
@@ -207,3 +207,28 @@ def test_a_signal_to_a_program_ends_the_command_and_the_program_ends_as_it(
             started.send_signal(number)
             assert started.wait(60) == -number
             assert held.read() == "", "the command has ended"
+
+
+def test_processes_that_test_beside_each_other_share_what_one_imported(
+    forked: CommandLine, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = shared_server(["colorsys"], tmp_path)
+    second = shared_server(["colorsys"], tmp_path)
+    other = shared_server(["chunk_that_nobody_has"], tmp_path)
+    assert [first.forked, second.forked, other.forked] == [False, True, False]
+    other.close()
+    first.close()  # what it has forked goes on
+    options: dict[str, Any] = {"input": "words", "env": {"PYTHONPATH": str(site)}}
+    assert CommandLine(forked.home, second)("-P", "look", "look", **options).ok().json["imported"]
+    done = subprocess.run(
+        [second.program, "-P", "look", "look"], env={**os.environ, "PYTHONPATH": str(site)}, capture_output=True, text=True
+    )
+    assert json.loads(done.stdout)["imported"]
+    second.close()
+    late = shared_server(["colorsys"], tmp_path)
+    assert not late.forked, "the one that imported them is gone"
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    own = shared_server(["colorsys"], tmp_path)
+    assert not own.forked, "only a Python of its own will do"
+    own.close()
+    late.close()

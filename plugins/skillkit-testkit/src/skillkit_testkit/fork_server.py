@@ -3,7 +3,8 @@
 ``python -P -m skillkit_testkit.fork_server JOBS DOOR MODULE ...`` imports the modules, then reads jobs from the socket JOBS until
 the other side closes it. :class:`ForkServer` is that other side, in the process of the tests. What tests start by a name (a
 shell, a client) has only a program to name: :attr:`ForkServer.program`, which asks the server at the socket
-DOOR for a process, passes signals on to it, and ends as it does.
+DOOR for a process, passes signals on to it, and ends as it does. A server forks servers, too: processes of tests that run beside
+each other share what one of them has imported.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ __all__ = ["ForkServer", "Forked"]
 
 # Variables that Python reads as it starts, but those that a forked process can take over.
 _READ_AT_START = re.compile(r"PYTHON(?!(?:PATH|_KEYRING_BACKEND|FAULTHANDLER)\Z)|LANG|LC_|TZ\Z")
+
+# Servers of this process that another one's server has forked, so that they are none of its children.
+elsewhere: set[int] = set()
 
 # The program: a Python without its library's heavier half, as it runs once for each command.
 _PROGRAM = """#!{python} -IS
@@ -124,25 +128,35 @@ class ForkServer:
 
     Args:
         modules: what the processes have imported. A module that is not installed is left out.
+        parent: the door of a server with the same modules, which forks this one. Where it is gone, this one imports them itself.
 
     Attributes:
+        door: the socket that takes jobs from everybody.
+        forked: whether another server has forked this one.
         program: an executable file, named ``skillkit``, that runs the command in a forked process.
     """
 
-    def __init__(self, modules: Sequence[str]) -> None:
+    def __init__(self, modules: Sequence[str], parent: str | None = None) -> None:
         self._environ = _read_at_start(os.environ)
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._folder = tempfile.TemporaryDirectory(prefix="skillkit-fork-")
         self.program = Path(self._folder.name, "skillkit")
-        door = str(self.program.with_name("door"))
-        self.program.write_text(_PROGRAM.format(python=sys.executable, command=installed_command(), door=door))
+        self.door = str(self.program.with_name("door"))
+        self.program.write_text(_PROGRAM.format(python=sys.executable, command=installed_command(), door=self.door))
         self.program.chmod(0o755)
         with theirs, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as programs:
-            programs.bind(door)
+            programs.bind(self.door)
             programs.listen(64)
             files = theirs.fileno(), programs.fileno()
-            argv = [sys.executable, "-P", "-m", __name__, *map(str, files), *modules]
-            self._process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, pass_fds=files)
+            pid = _forked_server(parent, files) if parent else 0
+            self.forked = bool(pid)
+            if not pid:
+                argv = [sys.executable, "-P", "-m", __name__, *map(str, files), *modules]
+                self._process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, pass_fds=files)
+                pid = self._process.pid
+        self._handle = os.pidfd_open(pid)
+        if self.forked:
+            elsewhere.add(pid)
 
     @staticmethod
     def supported() -> bool:
@@ -204,8 +218,34 @@ class ForkServer:
     def close(self) -> None:
         """End the server."""
         self._socket.close()
-        self._process.wait()
+        select.select([self._handle], [], [])
+        os.close(self._handle)
+        if not self.forked:
+            self._process.wait()
         self._folder.cleanup()
+
+
+def shared_server(modules: Sequence[str], folder: Path) -> ForkServer:
+    """Return a server, forked from that of the process which came first into this folder: the modules are imported once."""
+    with (folder / "fork-server").open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        known: dict[str, str] = dict(line.rstrip("\n").split("\t") for line in file)
+        named = " ".join(modules)
+        server = ForkServer(modules, known.get(named))
+        if not server.forked:
+            file.write(f"{named}\t{server.door}\n")
+        return server
+
+
+def _forked_server(parent: str, files: Sequence[int]) -> int:
+    """Ask the server at a door for a server, and return its process id; 0: it has none for this process."""
+    job = json.dumps({"serve": True, "env": dict(os.environ)}).encode()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server, contextlib.suppress(OSError):
+        server.connect(parent)
+        socket.send_fds(server, [job], files)
+        return int(server.recv(64) or 0)
+    return 0
 
 
 def _read_at_start(env: Mapping[str, str]) -> dict[str, str]:
@@ -228,7 +268,10 @@ class _Running(NamedTuple):
 
 
 def _serve(jobs: socket.socket, door: socket.socket) -> dict[str, Any] | None:
-    """Fork for each job; return the job in the process that was forked for it, and None in the server at the end."""
+    """Fork for each job; return the job in the process that was forked for it, and None in the server at the end.
+
+    A job that is a server has its sockets as ``serve``.
+    """
     environ = _read_at_start(os.environ)
     running: dict[int, _Running] = {}  # by descriptor of the process
     while True:
@@ -256,6 +299,18 @@ def _serve(jobs: socket.socket, door: socket.socket) -> dict[str, Any] | None:
             _close(files)
             continue
         pid = os.fork()
+        if "serve" in job:
+            if pid:
+                answers.close()
+                _close(files)
+                os.waitpid(pid, 0)
+                continue
+            if os.fork():  # nobody's child: it ends with its own tests, and what it costs is theirs
+                os._exit(0)
+            with answers:
+                answers.send(str(os.getpid()).encode())
+            _close(running)
+            return {"serve": files}
         if not pid:
             for number, file in enumerate(files):
                 os.dup2(file, number)
@@ -330,15 +385,18 @@ def main() -> None:
     status: list[int] = []
     atexit.register(_leave, status)  # the first that is registered is called last
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt of the tests closes the socket
-    jobs_handle, door_handle, *modules = sys.argv[1:]
+    handles, modules = sys.argv[1:3], sys.argv[3:]
     given = _python_path(os.environ)
     path = [entry for entry in sys.path if entry not in given]
     for module in modules:
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
     gc.freeze()  # a collection in a forked process would write to every page that it shares
-    with socket.socket(fileno=int(jobs_handle)) as jobs, socket.socket(fileno=int(door_handle)) as door:
-        job = _serve(jobs, door)
+    job: dict[str, Any] | None = {"serve": [*map(int, handles)]}
+    while job is not None and "serve" in job:
+        first, second = job["serve"]
+        with socket.socket(fileno=first) as jobs, socket.socket(fileno=second) as door:
+            job = _serve(jobs, door)
     if job is not None:
         _become(path, **job)
         from skillkit_core.cli import entry

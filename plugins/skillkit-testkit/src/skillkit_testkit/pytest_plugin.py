@@ -169,13 +169,18 @@ def skillkit_preload() -> Sequence[str]:
 
 
 @pytest.fixture(scope="session")
-def _fork_server(skillkit_preload: Sequence[str]) -> Iterator[ForkServer | None]:
-    from .fork_server import ForkServer
+def _fork_server(
+    skillkit_preload: Sequence[str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ForkServer | None]:
+    from .fork_server import ForkServer, shared_server
 
     if not skillkit_preload or not ForkServer.supported():
         yield None
         return
-    server = ForkServer(skillkit_preload)
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        server = shared_server(skillkit_preload, tmp_path_factory.getbasetemp().parent)
+    else:
+        server = ForkServer(skillkit_preload)
     yield server
     server.close()
 
