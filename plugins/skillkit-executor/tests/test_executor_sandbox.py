@@ -305,7 +305,7 @@ async def test_the_process_loads_the_runtime_that_is_chosen(agent_in, work, outs
         assert (work / "in").exists() and not (outside / "out").exists()
 
 
-@pytest.mark.parametrize("answer", ["allow", "deny", None])
+@pytest.mark.parametrize("answer", ["allow", pytest.param("deny", marks=pytest.mark.slow), None])
 async def test_one_call_runs_with_more_rights_where_a_person_agrees(answer, agent_in, work, outside):
     person = Person(answer) if answer is not None else None
     command = f"echo out > {outside}/out.txt; true"
@@ -420,7 +420,8 @@ async def test_a_call_that_waits_behind_another_one_has_the_same_note_as_the_fir
     await agent.host.aclose()
 
 
-@pytest.mark.parametrize("answer", ["--allow", pytest.param("--deny", marks=pytest.mark.slow)])
+@pytest.mark.slow  # each half holds by day: another process decides one call, and two calls wait behind each other in this one
+@pytest.mark.parametrize("answer", ["--allow", "--deny"])
 def test_a_decision_in_another_process_counts_for_a_call_that_waits_behind_another_one(
     answer, skillkit_cli, skillkit_home, llm_server, outside
 ):

@@ -127,6 +127,7 @@ async def test_the_process_gets_no_key_and_asks_the_person_for_a_secret(work, ma
     await host.aclose()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("first", ["write", "bash"])
 async def test_whichever_tool_is_called_first_all_plugins_are_there_with_their_settings(first, work, make_host):
     from skillkit_core.testing import Call, Reply, ScriptedModel

@@ -34,7 +34,7 @@ class TestAChildOverStdio(_Elsewhere):
         return lambda host: RemoteExecutor(host, "stdio")
 
 
-@pytest.mark.sample(5)  # what it has in common with the child is proved there
+@pytest.mark.sample(2)  # what it has in common with the child is proved there
 class TestAServerOnLoopback(_Elsewhere):
     @pytest.fixture
     def make_executor(self):

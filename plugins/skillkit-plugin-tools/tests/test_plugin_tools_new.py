@@ -63,7 +63,8 @@ def test_requirements_of_the_templates_admit_this_core(made):
     assert [str(one) for one in needs if not one.specifier.contains(__version__, prereleases=True)] == []
 
 
-def test_new_packages_are_typed_checked_and_formatted(made, tmp_path):
+@pytest.mark.slow
+def test_new_packages_are_typed(made, tmp_path):
     sources = [str(made[kind] / "src") for kind in CODE]
     mypy = [
         sys.executable,
@@ -78,6 +79,9 @@ def test_new_packages_are_typed_checked_and_formatted(made, tmp_path):
     ]
     done = subprocess.run(mypy, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
+
+
+def test_new_packages_are_checked_and_formatted(made, tmp_path):
     for action in (("check", "--select", "E,F,W,I,UP,B,SIM"), ("format", "--check")):
         ruff = [sys.executable, "-m", "ruff", *action, "--no-cache", *map(str, made.values())]
         done = subprocess.run(ruff, capture_output=True, text=True, cwd=tmp_path)
@@ -109,7 +113,7 @@ def failed(found: dict) -> list[str]:
 @pytest.mark.parametrize(
     "kind",
     [
-        pytest.param(kind, marks=[] if kind in ("tool", "skills") else pytest.mark.slow)
+        pytest.param(kind, marks=[] if kind == "tool" else pytest.mark.slow)
         for kind in ALL
         if kind not in NEEDS_BASE
     ],
