@@ -24,8 +24,8 @@ TICKS = os.sysconf("SC_CLK_TCK")
 # Seconds of CPU that the tests of a package may take. What is dearer than that, and how dear it is, stands by its name.
 LIMIT = 20
 DEARER = {
-    "plugins/skillkit-chat": 70, "plugins/skillkit-executor": 60, "plugins/skillkit-plugin-tools": 45, "plugins/skillkit-mcp": 30, "plugins/skillkit-openai": 30,
-    "tests/core": 80, "tests/docs": 45, "tests/e2e": 170,
+    "plugins/skillkit-chat": 70, "plugins/skillkit-executor": 60, "plugins/skillkit-mcp": 30, "plugins/skillkit-openai": 30,
+    "plugins/skillkit-plugin-tools": 45, "tests/core": 80, "tests/docs": 45, "tests/e2e": 170,
 }  # fmt: skip
 
 

@@ -161,6 +161,7 @@ async def sentence(chance, on, keys):
     keys.moments.pass_()
 
 
+@pytest.mark.sample(1, each="approval")
 @pytest.mark.parametrize("how", ["y", "y\r"])
 def test_a_key_that_nothing_follows_answers_and_one_that_is_followed_does_not(approval, how):
     async def story():

@@ -28,6 +28,7 @@ def talk(skillkit_cli, llm_server):
 
 
 @pytest.mark.spec("I15")
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("wire", WIRES)
 def test_each_process_of_a_conversation_sends_what_the_ones_before_sent(talk, skillkit_cli, skillkit_home, wire):
     cwd = skillkit_home.cwd

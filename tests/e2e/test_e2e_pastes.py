@@ -129,6 +129,7 @@ def asking(request, skillkit_home):
 COLOUR = SurveyQuestion("it", "Which one?", "choice", (SurveyOption("red"), SurveyOption("blue")))
 
 
+@pytest.mark.sample(1, each="asking")
 @pytest.mark.parametrize("secret", [False, True])
 def test_lines_that_are_pasted_into_an_answer_are_all_of_them_the_answer(asking, secret):
     async def story():
@@ -157,6 +158,7 @@ def test_what_is_pasted_at_a_list_goes_into_the_line_and_chooses_nothing(asking)
     asyncio.run(story())
 
 
+@pytest.mark.sample(1, each="asking")
 @pytest.mark.parametrize("question", [COLOUR, SurveyQuestion("it", "What is it?", "text")], ids=["list", "text"])
 def test_what_was_typed_at_a_question_that_is_declined_is_in_the_line(asking, question):
     async def story():

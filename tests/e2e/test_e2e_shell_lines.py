@@ -44,6 +44,7 @@ def test_a_shell_line_is_shown_asks_no_model_and_is_read_with_the_next_request(f
     asyncio.run(story())
 
 
+@pytest.mark.sample(1, each="front")
 @pytest.mark.parametrize("how", ["interrupt", "leave"])
 def test_a_shell_line_is_shown_as_it_comes_and_is_stopped(front, how):
     async def story():

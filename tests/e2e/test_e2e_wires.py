@@ -317,7 +317,7 @@ def failures():
     }
 
 
-@pytest.mark.sample(2, each="wire")
+@pytest.mark.sample(1, each="wire")
 @pytest.mark.parametrize(
     "name", ["a wrong key", "a rate limit of hours", "an empty purse", "a page", "a wrong path", "a redirect"]
 )

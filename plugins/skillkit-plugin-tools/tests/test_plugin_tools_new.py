@@ -112,11 +112,7 @@ def failed(found: dict) -> list[str]:
 
 @pytest.mark.parametrize(
     "kind",
-    [
-        pytest.param(kind, marks=[] if kind == "tool" else pytest.mark.slow)
-        for kind in ALL
-        if kind not in NEEDS_BASE
-    ],
+    [pytest.param(kind, marks=[] if kind == "tool" else pytest.mark.slow) for kind in ALL if kind not in NEEDS_BASE],
 )
 def test_the_report_card_of_a_new_package_is_green_with_its_own_tests(made, tmp_path, kind):
     found = card(made[kind], tmp_path)

@@ -221,7 +221,10 @@ def test_processes_that_test_beside_each_other_share_what_one_imported(
     options: dict[str, Any] = {"input": "words", "env": {"PYTHONPATH": str(site)}}
     assert CommandLine(forked.home, second)("-P", "look", "look", **options).ok().json["imported"]
     done = subprocess.run(
-        [second.program, "-P", "look", "look"], env={**os.environ, "PYTHONPATH": str(site)}, capture_output=True, text=True
+        [second.program, "-P", "look", "look"],
+        env={**os.environ, "PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
     )
     assert json.loads(done.stdout)["imported"]
     second.close()
