@@ -52,9 +52,10 @@ def register_skill_sources(register: Callable[[SkillSource], None], host: Host) 
 
 
 @hookimpl
-def register_skill_loaders(register: Callable[[Factory], None]) -> None:
-    """Offer the loader of agents elsewhere."""
-    register(Factory("a2a", "skillkit_a2a.calling.engine:AgentLoader", "agents of other hosts (a2a.client.agents)"))
+def register_skill_loaders(register: Callable[[Factory], None], host: Host) -> None:
+    """Offer the loader of agents elsewhere, where the plugin ``engines`` is there."""
+    if "engines" in host.kinds:
+        register(Factory("a2a", "skillkit_a2a.calling.engine:AgentLoader", "agents of other hosts (a2a.client.agents)"))
 
 
 @hookimpl(optionalhook=True)
