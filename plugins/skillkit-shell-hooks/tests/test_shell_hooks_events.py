@@ -7,7 +7,9 @@ import json
 from typing import Any
 
 import pytest
+import skillkit_bash.plugin
 import skillkit_commands.plugin
+import skillkit_permissions.plugin
 import skillkit_skills.plugin
 from skillkit_commands import Prompt, SlashCommands
 
@@ -382,3 +384,43 @@ def test_hooks_see_no_key_of_the_host_but_those_that_a_person_names(stage, write
     agent, _ = stage(CALL, "done", hooks=hooks, environ=environ)
     go(chat(agent, "go"))
     assert results(agent)[0].text == "Blocked: [open]"
+
+
+def test_hooks_are_told_the_mode_in_force(stage, logged, write):
+    plugins = [("permissions", skillkit_permissions.plugin), ("commands", skillkit_commands.plugin)]
+    hooks = {"UserPromptSubmit": write.group(logged.command)}
+    agent, _ = stage(*["hello"] * 4, hooks=hooks, plugins=plugins, settings={"permissions": {"mode": "bypass"}})
+
+    async def work() -> None:
+        async with agent:
+            await agent.chat("hi")
+            commands = SlashCommands(agent)
+            for mode in ("read-only", "accept-edits", "ask"):
+                await commands.run(commands.match(f"/mode {mode}"))
+                await agent.chat("hi")
+
+    go(work())
+    said = [row["permission_mode"] for row in logged.seen()]
+    assert said == ["bypassPermissions", "plan", "acceptEdits", "default"]
+
+
+def test_what_a_hook_sets_at_the_start_of_a_session_is_there_for_its_commands(stage, write, skillkit_home):
+    lines = [
+        "export COLOUR='light green'",
+        'export GREETING="hello $COLOUR"',
+        'export PATH="$PATH:/opt/nowhere"',
+        "echo noise",
+    ]
+    file = skillkit_home.cwd / "set.sh"
+    file.write_text("\n".join(lines) + "\n")
+    hooks = {
+        "SessionStart": write.group(f'cat "{file}" >> "$CLAUDE_ENV_FILE"'),
+        "PreToolUse": write.group('test -z "$CLAUDE_ENV_FILE"', "Bash"),
+    }
+    call = Reply(calls=[Call("bash", {"command": 'echo "$GREETING" "${PATH##*:}"'})])
+    plugins = [("bash", skillkit_bash.plugin), ("permissions", skillkit_permissions.plugin)]
+    agent, _ = stage(
+        call, "done", hooks=hooks, plugins=plugins, tools=(), settings={"permissions": {"allow": ["Bash(echo:*)"]}}
+    )
+    go(chat(agent, "go"))
+    assert results(agent)[0].text == "hello light green /opt/nowhere"

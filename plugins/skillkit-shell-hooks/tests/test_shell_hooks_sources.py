@@ -101,6 +101,23 @@ def test_what_does_not_happen_here_is_named(skillkit_cli, skillkit_home, write):
     assert "no agent makes a worktree here" in skillkit_cli("plugins", "doctor").stdout
 
 
+def test_what_is_written_wrongly_is_named_with_file_and_line(skillkit_cli, skillkit_home):
+    skillkit_home.config_dir.mkdir(parents=True, exist_ok=True)
+    lines = ['{"hooks": {', '\t"PreToolUse": [', '\t\t{"matcher": 7, "hooks": []},', '\t\t"nonsense"', "\t]", "}}"]
+    (skillkit_home.config_dir / "hooks.json").write_text("\n".join(lines))
+    settings = ["hooks:", "  Stop:", "    - hooks:", "        - command: 'true'", "        - type: prompt", ""]
+    (skillkit_home.config_dir / "config.yaml").write_text("\n".join(settings))
+    rows = skillkit_cli("hooks", "list", "--json").ok().json
+    found = {row["where"].rpartition("/")[2]: row["problem"] for row in rows if row["problem"]}
+    assert found == {
+        "hooks.json:3: hooks.PreToolUse.0.matcher": "matcher is no text",
+        "hooks.json:4: hooks.PreToolUse.1": "a group of PreToolUse is no mapping",
+        "config.yaml:5: hooks.Stop.0.hooks.1": "prompt is empty",
+    }
+    assert "hooks.json:4: hooks.PreToolUse.1" in skillkit_cli("hooks", "list").ok().stderr.replace("\n", "")
+    assert "config.yaml:5" in skillkit_cli("plugins", "doctor").stdout
+
+
 def test_a_hook_is_tried_from_the_command_line(skillkit_cli, skillkit_home, write):
     said = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "not that"}
     hooks = {"PreToolUse": [*write.group(write.says(hookSpecificOutput=said), "Edit"), *write.group("exit 2", "Bash")]}

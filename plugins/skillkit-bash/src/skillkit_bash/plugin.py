@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Hooks:
-    """The hook of the family."""
+    """The hooks of the family."""
 
     @hookspec
     def register_shell_paths(self, register: Callable[[Factory], None], host: Host, config: Any) -> None:
@@ -22,11 +22,18 @@ class Hooks:
         ``create(host)`` makes a function ``() -> folders``; they stand at the end of ``PATH``, and hide no other program.
         """
 
+    @hookspec
+    def register_shell_variables(self, register: Callable[[Factory], None], host: Host, config: Any) -> None:
+        """Offer variables for the commands of an agent: ``register(Factory(name, create))``.
+
+        ``create(host)`` makes a function ``(agent) -> {name: value}``, which is called for every command of the tool ``bash``.
+        """
+
 
 @hookimpl
 def register_hookspecs(add: Callable[..., Any]) -> None:
-    """Define ``register_shell_paths`` and its registry."""
-    add(Hooks, kinds={"shell_paths": Factory})
+    """Define ``register_shell_paths`` and ``register_shell_variables``, and their registries."""
+    add(Hooks, kinds={"shell_paths": Factory, "shell_variables": Factory})
 
 
 @hookimpl

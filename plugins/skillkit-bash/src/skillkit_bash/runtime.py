@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .config import BashConfig
     from .spill import SpillFile
 
-__all__ = ["BashRuntime", "clean_environment"]
+__all__ = ["BashRuntime", "clean_environment", "with_programs"]
 
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -40,6 +40,13 @@ def clean_environment(
     """
     env = environment(allow, host)
     return {**env, "PATH": path or env.get("PATH") or _DEFAULT_PATH, "TERM": "dumb"}
+
+
+def with_programs(env: Mapping[str, str], host: Host) -> dict[str, str]:
+    """Return variables with the programs of other plugins at the end of ``PATH``."""
+    known = host.registry("shell_paths") if "shell_paths" in host.kinds else None
+    folders = [str(folder) for name in known.list() for folder in known.get(name)()] if known is not None else []
+    return {**env, "PATH": os.pathsep.join([env["PATH"], *folders])}
 
 
 class BashRuntime(SkillRuntime):
@@ -140,11 +147,7 @@ class BashRuntime(SkillRuntime):
     def _environment(self) -> dict[str, str]:
         """Return what commands see, with the programs of other plugins at the end of ``PATH``."""
         env = clean_environment(self._env_allow, path=self._path)
-        if self._host is not None and "shell_paths" in self._host.kinds:
-            known = self._host.registry("shell_paths")
-            if folders := [str(folder) for name in known.list() for folder in known.get(name)()]:
-                env["PATH"] = os.pathsep.join([env["PATH"], *folders])
-        return env
+        return env if self._host is None else with_programs(env, self._host)
 
     def _spill(self, name: str) -> SpillFile | None:
         """Open a file for the whole of an output."""

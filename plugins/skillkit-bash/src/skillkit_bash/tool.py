@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core import ExecutionResult, SkillRuntime, ToolContext, ToolError, ToolOutput
 
 from .config import BashConfig
-from .runtime import BashRuntime, clean_environment
+from .runtime import BashRuntime, clean_environment, with_programs
 from .terminal import NEEDS_TERMINAL
 
 if TYPE_CHECKING:
@@ -44,9 +44,10 @@ async def run_command(host: Host, args: Mapping[str, Any], ctx: ToolContext) -> 
     config: BashConfig = host.config.section("bash") or BashConfig()
     runtime, note = await _runtime(host, ctx)
     env = None
-    if names := args.get("secrets"):
-        secrets = await _secrets(host, names, args["command"], ctx)
-        env = clean_environment(config.env_allow, path=config.path) | secrets
+    names, brought = args.get("secrets"), _brought(host, ctx)
+    if names or brought:
+        secrets = await _secrets(host, names, args["command"], ctx) if names else {}
+        env = with_programs(clean_environment(config.env_allow, path=config.path) | brought, host) | secrets
     timeout = min(float(args.get("timeout") or config.timeout), config.max_timeout)
     result = await runtime.execute(
         args["command"],
@@ -81,6 +82,18 @@ async def _runtime(host: Host, ctx: ToolContext) -> tuple[SkillRuntime, str]:
     holds = host.runtimes.get("sandbox") if isinstance(runtime, BashRuntime) else runtime
     inside = getattr(holds, "inside", None)
     return (runtime, "") if box is None or inside is None else (inside(box), _HELD)
+
+
+def _brought(host: Host, ctx: ToolContext) -> dict[str, str]:
+    """Return the variables that other plugins have for the commands of the agent."""
+    known = host.registry("shell_variables") if "shell_variables" in host.kinds else None
+    if known is None or not known.list():
+        return {}
+    try:
+        agent = ctx.agent
+    except (AttributeError, ToolError):
+        return {}  # the tool runs in a process for agents of another one
+    return {key: value for name in known.list() for key, value in known.get(name)(agent).items()}
 
 
 async def _secrets(host: Host, names: Sequence[str], command: str, ctx: ToolContext) -> dict[str, str]:

@@ -32,17 +32,37 @@ class Hooks:
         ``create(host)`` returns ``(rule, tool, args, annotations, cwd) -> bool``, which is true also where nobody can know.
         """
 
+    @hookspec
+    def register_permission_modes(self, register: Callable[[Factory], None], host: Host, config: Any) -> None:
+        """Say which mode is in force for an agent, for plugins that tell others: ``host.registry("permission_modes")``.
+
+        ``create(host)`` returns ``(agent: AgentRunner | None) -> mode``: ``ask``, ``accept-edits``, ``read-only`` or ``bypass``;
+        for ``None`` the configured one.
+        """
+
 
 @hookimpl
 def register_hookspecs(add: Callable[..., Any]) -> None:
-    """Define the families, whose registries are ``permission_rules`` and ``rule_checks``."""
-    add(Hooks, kinds={"permission_rules": Factory, "rule_checks": Factory})
+    """Define the families, whose registries are ``permission_rules``, ``rule_checks`` and ``permission_modes``."""
+    add(Hooks, kinds={"permission_rules": Factory, "rule_checks": Factory, "permission_modes": Factory})
 
 
 @hookimpl
 def register_rule_checks(register: Callable[[Factory], None]) -> None:
     """Say whether a rule is about a call, as the rules of this plugin are read."""
     register(Factory("permissions", "skillkit_permissions.single:rule_check"))
+
+
+@hookimpl
+def register_permission_modes(register: Callable[[Factory], None]) -> None:
+    """Say which mode is in force for an agent."""
+    register(Factory("permissions", _mode))
+
+
+def _mode(host: Host) -> Callable[[AgentRunner | None], str]:
+    from .policy import mode_of, policy_of
+
+    return lambda agent: policy_of(host).mode if agent is None else mode_of(agent, policy_of(host))
 
 
 @hookimpl

@@ -18,9 +18,9 @@ from .answers import UNSAID
 from .definitions import Hook
 from .events import ABOUT, EVENTS
 from .naming import ours, own_name, theirs
-from .place import judge_of, surroundings
+from .place import judge_of, mode_of, surroundings
 from .running import Outcome, problems, run_hooks
-from .sources import all_hooks, setting
+from .sources import all_hooks, setting, where
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -58,7 +58,8 @@ def list_(state: Any, events: bool, as_json: bool) -> None:
     table(names, [[row[name] for name in names] for row in rows])
     for row in rows:
         if row["problem"]:
-            warning(f"{row['event']} hook of {row['from']}: {row['problem']}")
+            place = f" ({short_path(row['where'])})" if row["where"] else ""
+            warning(f"{row['event']} hook of {row['from']}: {row['problem']}{place}")
     if named := setting(host, "sandbox", None):
         echo(f"Commands run in the sandbox policy {named!r}.")
 
@@ -66,8 +67,8 @@ def list_(state: Any, events: bool, as_json: bool) -> None:
 def _row(hook: Hook, problem: str) -> dict[str, Any]:
     return {
         "event": hook.event, "matcher": hook.matcher or "*", "type": hook.type, "runs": hook.shown, "from": hook.origin,
-        "file": hook.file, "if": hook.handler.get("if"), "seconds": hook.seconds, "guards": _guards(hook),
-        "problem": problem,
+        "file": hook.file, "where": where(hook) if problem else hook.file, "if": hook.handler.get("if"),
+        "seconds": hook.seconds, "guards": _guards(hook), "problem": problem,
     }  # fmt: skip
 
 
@@ -144,7 +145,8 @@ async def _tried(host: Host, event: str, tool: str | None, data: Mapping[str, An
     """Run the hooks of an event with what is given."""
     cwd, judge = Path(host.cwd), None
     payload: dict[str, Any] = {
-        "session_id": "test", "transcript_path": "", "cwd": str(cwd), "permission_mode": "default", "hook_event_name": event
+        "session_id": "test", "transcript_path": "", "cwd": str(cwd), "permission_mode": mode_of(host),
+        "hook_event_name": event,
     }  # fmt: skip
     if ABOUT[event].matches == "tool_name":
         if tool is None:

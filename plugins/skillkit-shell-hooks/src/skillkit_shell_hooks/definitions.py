@@ -33,6 +33,7 @@ class Hook:
         plugin: the bundle: ``name``, ``root``, ``data``, ``options``, ``bin``; ``None``: it comes from no bundle.
         problem: why it cannot run; empty: it can. A hook of a guard that cannot run denies.
         digest: what a person consented to; empty where nobody is asked.
+        at: where it stands in the settings, as a dotted path: ``PreToolUse.0.hooks.1``.
     """
 
     event: str
@@ -45,6 +46,7 @@ class Hook:
     plugin: Mapping[str, Any] | None = field(default=None, hash=False)
     problem: str = ""
     digest: str = ""
+    at: str = ""
 
     @property
     def type(self) -> str:
@@ -106,22 +108,24 @@ def hooks_of(settings: Any, **about: Any) -> list[Hook]:
 def _of_event(event: str, groups: Any, about: Mapping[str, Any]) -> Iterator[Hook]:
     if groups is None:
         return
-    for group in groups if isinstance(groups, list) else [groups]:
+    for number, group in enumerate(groups if isinstance(groups, list) else [groups]):
+        at = f"{event}.{number}" if isinstance(groups, list) else event
         if not isinstance(group, Mapping):
-            yield Hook(event, "", {}, problem=f"a group of {event} is no mapping", **about)
+            yield Hook(event, "", {}, problem=f"a group of {event} is no mapping", at=at, **about)
             continue
         matcher = group.get("matcher")
         matcher = "" if matcher is None else matcher
         if not isinstance(matcher, str):
-            yield Hook(event, "", {}, problem="matcher is no text", **about)
+            yield Hook(event, "", {}, problem="matcher is no text", at=f"{at}.matcher", **about)
             continue
         # the inner list forgotten: the group is the handler
         inner = group["hooks"] if "hooks" in group else [{k: v for k, v in group.items() if k != "matcher"}]
-        for handler in inner if isinstance(inner, list) else [inner]:
+        for place, handler in enumerate(inner if isinstance(inner, list) else [inner]):
+            here = f"{at}.hooks.{place}"  # where there is no such line, that of the group is the nearest
             if not isinstance(handler, Mapping):
-                yield Hook(event, matcher, {}, problem="a handler is no mapping", **about)
+                yield Hook(event, matcher, {}, problem="a handler is no mapping", at=here, **about)
             else:
-                yield Hook(event, matcher, dict(handler), problem=_problem(handler), **about)
+                yield Hook(event, matcher, dict(handler), problem=_problem(handler), at=here, **about)
 
 
 def _problem(handler: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core import CustomMessage, TextBlock, ToolCallEventResult
-from skillkit_core.errors import in_words
+from skillkit_core.errors import SkillKitError, in_words
 from skillkit_core.events.results import (
     BeforeAgentEndResult,
     BeforeAgentStartResult,
@@ -29,7 +29,7 @@ from .asking import inside, runner
 from .definitions import Hook
 from .events import EVENTS, topic
 from .naming import ours, theirs
-from .place import judge_of, surroundings
+from .place import judge_of, mode_of, surroundings
 from .running import Outcome, fold, run_hooks
 from .sources import brought_hooks, own_hooks
 from .surroundings import Judge, Surroundings
@@ -102,17 +102,34 @@ async def fire(agent: AgentRunner, event: str, fields: Mapping[str, Any], judge:
         "session_id": session.id if session is not None else agent.session_id or "",
         "transcript_path": (session.location or "") if session is not None else "",
         "cwd": str(agent.cwd),
-        "permission_mode": "default",
+        "permission_mode": mode_of(agent.host, agent),
         "hook_event_name": event,
         **_nested(agent),
         **fields,
     }
     hooks = [hook for hook in _hooks(agent) if hook.event == event and not _done(agent, hook)]
-    outcome = await run_hooks(hooks, event, payload, _around(agent, judge))
+    around = _around(agent, judge)
+    if event == "SessionStart":
+        outcome = await _started(agent, hooks, payload, around)
+    else:
+        outcome = await run_hooks(hooks, event, payload, around)
     for answer in outcome.answers:
         if answer.hook is not None and answer.hook.handler.get("once") is True and not answer.failure:
             state_of(agent).setdefault("once", set()).add(answer.hook.identity)
     await _tell(agent, event, outcome)
+    return outcome
+
+
+async def _started(agent: AgentRunner, hooks: list[Hook], payload: Mapping[str, Any], around: Surroundings) -> Outcome:
+    """Run the hooks of ``SessionStart``, which set variables for the commands of the session, too."""
+    from .carrying import carrying
+
+    outcome = Outcome()
+    try:
+        async with carrying(agent, around) as here:
+            outcome = await run_hooks(hooks, "SessionStart", payload, here)
+    except SkillKitError as error:
+        await agent.events.complain("session_start", in_words(error))
     return outcome
 
 

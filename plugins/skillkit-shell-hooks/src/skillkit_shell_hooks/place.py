@@ -16,9 +16,11 @@ from .surroundings import Judge, Surroundings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillkit_core import Host
+    from skillkit_core import AgentRunner, Host
 
-__all__ = ["judge_of", "surroundings"]
+__all__ = ["judge_of", "mode_of", "surroundings"]
+
+_MODES = {"ask": "default", "accept-edits": "acceptEdits", "read-only": "plan", "bypass": "bypassPermissions"}
 
 
 def surroundings(host: Host, cwd: Path, **more: Any) -> Surroundings:
@@ -62,3 +64,14 @@ def judge_of(host: Host, tool: str, args: Mapping[str, Any], annotations: Mappin
         return None
     check = host.registry("rule_checks").get("permissions")
     return lambda rule, payload: bool(check(rule, tool, args, annotations, cwd))
+
+
+def mode_of(host: Host, agent: AgentRunner | None = None) -> str:
+    """Return the mode of permissions that is in force, in the words of other hosts; without the plugin it is ``default``.
+
+    Args:
+        agent: whose mode; ``None``: the configured one.
+    """
+    if "permission_modes" not in host.kinds:
+        return "default"
+    return _MODES[host.registry("permission_modes").get("permissions")(agent)]

@@ -120,6 +120,13 @@ def register_prompt_guards(register: Callable[[Factory], None], host: Host) -> N
         register(Factory("shell-hooks", "skillkit_shell_hooks.handlers:prompt_guard"))
 
 
+@hookimpl(optionalhook=True)
+def register_shell_variables(register: Callable[[Factory], None], host: Host) -> None:
+    """Give commands what hooks of ``SessionStart`` set for them, where the plugin ``bash`` is there."""
+    if any_hooks(host):
+        register(Factory("shell-hooks", "skillkit_shell_hooks.carrying:variables_of"))
+
+
 @hookimpl(phase="rewrite", timeout=_HOUR, while_=("shell-hooks.UserPromptSubmit", "shell-hooks.UserPromptExpansion"))
 async def input(event: t.InputEvent, ctx: HandlerContext) -> Any:
     """Ask the hooks of what a person says, and of a skill that is called, before anybody else sees it."""

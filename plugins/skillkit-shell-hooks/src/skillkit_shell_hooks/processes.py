@@ -29,6 +29,8 @@ _PATH = "/usr/local/bin:/usr/bin:/bin"
 def variables(hook: Hook, around: Surroundings) -> dict[str, str]:
     """Return the variables that a hook gets besides the harmless ones of this process."""
     found = {"CLAUDE_PROJECT_DIR": str(around.project)}
+    if around.env_file is not None:
+        found["CLAUDE_ENV_FILE"] = str(around.env_file)
     plugin = hook.plugin
     if plugin is None:
         return found

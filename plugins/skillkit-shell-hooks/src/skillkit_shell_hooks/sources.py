@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from skillkit_core.errors import ConfigError
 
 from .definitions import Hook, hooks_of
 from .events import EVENTS
@@ -13,7 +16,7 @@ from .events import EVENTS
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host
 
-__all__ = ["PROJECT_FILE", "all_hooks", "brought_hooks", "note_problems", "own_hooks", "setting"]
+__all__ = ["PROJECT_FILE", "all_hooks", "brought_hooks", "note_problems", "own_hooks", "setting", "where"]
 
 PROJECT_FILE = ".skillkit/hooks.json"
 _ORIGINS = {"flags": "settings", "environment": "settings"}
@@ -37,7 +40,8 @@ def own_hooks(host: Host) -> list[Hook]:
         section = layer.data.get("hooks")
         if isinstance(section, Mapping):
             events = {name: groups for name, groups in section.items() if name in EVENTS}
-            found += hooks_of(events, origin=_ORIGINS.get(layer.name, layer.name), file=layer.where("hooks"))
+            mine = hooks_of(events, origin=_ORIGINS.get(layer.name, layer.name))
+            found += (replace(hook, file=layer.where(f"hooks.{hook.at}")) for hook in mine)
     found += _of_file(host.config_dir / "hooks.json", "user")
     if host.trusts(PROJECT_FILE):
         found += _of_file(host.cwd / PROJECT_FILE, "project")
@@ -82,6 +86,21 @@ def brought_hooks(host: Host, agent: AgentRunner | None) -> Iterator[Hook]:
             )
 
 
+def where(hook: Hook) -> str:
+    """Return file, line and path of a hook, as far as they are known; empty: nothing is."""
+    if not hook.at or not hook.file.endswith(f"/{Path(PROJECT_FILE).name}") or hook.origin not in ("user", "project"):
+        return hook.file
+    from skillkit_core.settings.documents import read_document
+
+    try:
+        document = read_document(hook.file)  # JSON is YAML, whose reader knows the lines
+    except ConfigError:
+        return hook.file
+    if document is None:
+        return hook.file
+    return document.where(f"hooks.{hook.at}" if isinstance(document.data.get("hooks"), Mapping) else hook.at)
+
+
 def all_hooks(host: Host, agent: AgentRunner | None = None) -> Sequence[Hook]:
     """Return all hooks there are."""
     return [*own_hooks(host), *brought_hooks(host, agent)]
@@ -97,6 +116,4 @@ def note_problems(host: Host) -> None:
     from .running import problems
 
     for hook, why in problems(all_hooks(host)):
-        host.note(
-            "shell-hooks", f"{hook.label}: {why}", remedy=f"see {hook.file}" if hook.file else "see the section hooks"
-        )
+        host.note("shell-hooks", f"{hook.label}: {why}", remedy=f"see {where(hook) or 'the section hooks'}")

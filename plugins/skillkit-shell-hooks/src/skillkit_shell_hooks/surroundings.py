@@ -29,6 +29,7 @@ class Surroundings:
         project: the folder of the project.
         environ: variables of the host, of which a hook sees the harmless ones and ``names``.
         names: further variables that hooks see.
+        env_file: the file in which hooks set variables for the commands of the session; ``None``: they set none.
         box: opens the sandbox that commands run in, or raises; ``None``: they run without one.
         signal: ends them.
         closed: a guard that fails denies.
@@ -42,6 +43,7 @@ class Surroundings:
     project: Path
     environ: Mapping[str, str]
     names: Sequence[str] = ()
+    env_file: Path | None = None
     box: Callable[[], Any] | None = None
     signal: AbortSignal | None = None
     closed: bool = True
