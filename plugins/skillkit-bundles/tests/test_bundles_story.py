@@ -135,6 +135,45 @@ def test_a_marketplace_in_a_repository_is_added_searched_installed_from_and_upda
     assert "marketplace 'tools'" in run("bundles", "update", "--yes", code=1).text
 
 
+def test_bundles_that_a_bundle_needs_are_offered_from_its_marketplace(run, skillkit_cli, skillkit_home, tmp_path):
+    place = tmp_path / "market"
+    needs = {"top": ["middle", "nowhere"], "middle": [{"name": "low", "version": "^2.0"}], "low": ["top"]}
+    listed = [{"name": name, "source": f"./{name}"} for name in needs]
+    bundle(
+        place, None, {".claude-plugin/marketplace.json": {"name": "tools", "owner": {"name": "Me"}, "plugins": listed}}
+    )
+    for name, below in needs.items():
+        bundle(place / name, name, {"skills/a/SKILL.md": skill("a")}, dependencies=below)
+    run("marketplace", "add", place)
+
+    said = run("bundles", "add", "top@tools", "--yes").text
+    assert "top needs middle, which is not installed: skillkit bundles add middle@tools" in said.replace("\n", " ")
+    assert "nowhere, which is not installed and in no marketplace here" in said.replace("\n", " ")
+    assert "^2.0" in run("bundles", "show", place / "middle").text
+    doctor = skillkit_cli("plugins", "doctor", "--json").json["problems"]
+    assert any("needs the bundle middle" in one["message"] for one in doctor)
+    run("bundles", "remove", "top", "--yes")
+
+    added = run("bundles", "add", "top@tools", "--yes", "--dependencies", "--json").json
+    assert added["needs"] == [{"name": "nowhere", "source": ""}]
+    rows = run("bundles", "list", "--json").json
+    assert {(row["name"], row["marketplace"]) for row in rows} == {(name, "tools") for name in needs}, "all are locked"
+    run("bundles", "verify")
+    run("bundles", "remove", *needs, "--yes")
+
+    with skillkit_cli.terminal("bundles", "add", "top@tools") as terminal:
+        for question, answer in (
+            ("Add top to", "y"),
+            ("Add middle, which top needs", "y"),
+            ("Add low, which middle", "n"),
+        ):
+            terminal.wait_for(question)
+            terminal.send(f"{answer}\n")
+        assert terminal.wait() == 0
+        assert "low, which is not installed: skillkit bundles add low@tools" in " ".join(terminal.text.split())
+    assert {row["name"] for row in run("bundles", "list", "--json").json} == {"top", "middle"}
+
+
 def test_a_repository_its_folder_an_archive_and_an_address_give_the_same_bundle(run, tmp_path):
     place = tmp_path / "repository"
     bundle(place / "sub/acme", files={"skills/a/SKILL.md": skill("a"), "real.txt": "x"})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from skillkit_core.cli.output import echo, escaped, json_option, print_json, short_path, style, table
+from skillkit_core.cli.output import echo, escaped, json_option, print_json, short_path, style, table, warning
 from skillkit_core.errors import SkillKitError, UnknownName, UsageError
 from skillkit_core.program import as_typed
 
@@ -63,14 +63,16 @@ def _consent(function: F) -> F:
 @click.option("--ref", help="Branch, tag or full commit of a repository, version of a package.")
 @click.option("--subfolder", default="", help="Only what is below this folder of the source.")
 @click.option("--digest", help="SHA-256 of an archive.")
+@click.option("--dependencies", is_flag=True, help="Add the bundles that it needs, too, from its marketplace.")
 @click.option("--dry-run", is_flag=True, help="Show what would be added, and add nothing.")
 @_where
 @_consent
 @json_option
 @click.pass_context
 def add(
-    ctx: click.Context, source: str, dialect: Any, ref: str | None, subfolder: str, digest: str | None, dry_run: bool,
-    user: bool, project: bool, yes: bool, allowed: tuple[str, ...], hooks: tuple[str, ...], as_json: bool,
+    ctx: click.Context, source: str, dialect: Any, ref: str | None, subfolder: str, digest: str | None,
+    dependencies: bool, dry_run: bool, user: bool, project: bool, yes: bool, allowed: tuple[str, ...],
+    hooks: tuple[str, ...], as_json: bool,
 ) -> None:  # fmt: skip
     """Show what a bundle brings and would run, ask, and add it.
 
@@ -78,6 +80,7 @@ def add(
     archive with its --digest, npm:package, or name@marketplace.
     """
     from .adding import Consent, install, show
+    from .needs import add_needed, needs_of
     from .places import places_of
     from .report import bundle_data, counted
 
@@ -101,12 +104,16 @@ def add(
             raise UsageError(f"there is another bundle {one.name!r}", hint="remove it first, or say --yes")
         _ask(one, consent, f"Add {one.name} to {short_path(str(place.folder))}")
         waiting = install(host, one, place, consent)
+        needed = list(add_needed(host, one, place, consent, wanted=dependencies))
+    else:
+        needed = needs_of(host, one.bundle, one.marketplace)
     if as_json:
         data = bundle_data(one.bundle, one.digests, one.missing) | {
             "digest": one.digest,
             "resolved": one.fetched.resolved,
         }
-        print_json(data | {"installed": not dry_run, "path": str(place.folder / one.name), "waiting": waiting})
+        print_json(data | {"installed": not dry_run, "path": str(place.folder / one.name), "waiting": waiting,
+                           "needs": [need._asdict() for need in needed]})  # fmt: skip
     elif not dry_run:
         state = "is added" if one.locked().enabled else "is added and switched off"
         echo(f"{style('✓', fg='green')} {escaped(one.name)} {state}: {short_path(str(place.folder / one.name))}")
@@ -118,6 +125,8 @@ def add(
             )
         if not one.locked().enabled:
             echo(as_typed(f"Switch it on: skillkit bundles enable {one.name}"))
+        for need in needed:
+            warning(f"{one.name} needs {need}")
         if project and host.withheld is None:
             echo(as_typed("It counts once the folder is trusted: skillkit config trust"), err=True)
 
@@ -127,13 +136,11 @@ def _considered(
 ) -> Candidate:
     from .adding import consider
     from .fetching import named
-    from .markets import listing_named
+    from .needs import from_market
 
-    if (found := listing_named(host, source)) is not None:
-        market, listing, origin = found
-        return consider(host, origin, dialect=dialect or market.dialect_of(listing), name=listing.name,
-                        marketplace=market.name, entry=listing.entry)  # fmt: skip
-    return consider(host, named(source, host.cwd, ref=ref, subfolder=subfolder, digest=digest), dialect=dialect)
+    return from_market(host, source, dialect) or consider(
+        host, named(source, host.cwd, ref=ref, subfolder=subfolder, digest=digest), dialect=dialect
+    )
 
 
 def _rules(allowed: tuple[str, ...]) -> list[str]:
@@ -192,6 +199,7 @@ def show(state: Any, name: str, dialect: Any, as_json: bool) -> None:
     """
     from .formats.reading import read_bundle
     from .installed import installed_data, named_bundle, shown_source
+    from .needs import needs_of
     from .report import bundle_data, digests_of, print_bundle, print_problems
     from .running import missing_programs
 
@@ -214,7 +222,9 @@ def show(state: Any, name: str, dialect: Any, as_json: bool) -> None:
             return
         problems = one.problems
         if one.bundle is not None:
-            about = [("state", one.state), ("from", shown_source(one)), ("folder", short_path(str(one.root)))]
+            needs = needs_of(host, one.bundle, one.locked.marketplace if one.locked is not None else None)
+            about = [("state", one.state), ("from", shown_source(one)), ("folder", short_path(str(one.root))),
+                     ("missing bundles", [str(need) for need in needs])]  # fmt: skip
             digests, missing = {**one.consented, **one.waiting}, missing_programs(one.bundle, host.environ)
             print_bundle(one.bundle, digests, missing, about, one.consented)
     if problems:

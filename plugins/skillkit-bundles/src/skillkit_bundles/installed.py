@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -79,6 +79,7 @@ def bundles_of(host: Host) -> tuple[Installed, ...]:
         kept = host.state("bundles")["installed"] = (key, tuple(_all(host)))
         for one in kept[1]:
             _note(host, one)
+            _note_missing(host, one, kept[1])
     found: tuple[Installed, ...] = kept[1]
     return found
 
@@ -91,6 +92,15 @@ def _note(host: Host, one: Installed) -> None:
     elif one.counts and one.waiting:
         text = f"{len(one.waiting)} of the hooks of the bundle {one.name} do not run before somebody consents to them"
         host.note("bundles", text, stage="bundles", remedy=f"skillkit bundles consent {one.name}")
+
+
+def _note_missing(host: Host, one: Installed, every: Iterable[Installed]) -> None:
+    """Tell ``skillkit plugins doctor`` of bundles that a bundle needs and nobody has installed."""
+    here = {other.bundle.name for other in every if other.bundle is not None}
+    for name in one.bundle.dependencies if one.counts and one.bundle is not None else ():
+        if name not in here:
+            text = f"the bundle {one.name} needs the bundle {name}, which is not installed"
+            host.note("bundles", text, stage="bundles", remedy=f"skillkit bundles show {one.name}")
 
 
 def counting(host: Host) -> list[tuple[Installed, Bundle]]:

@@ -59,7 +59,10 @@ MATRIX: dict[str, tuple[Row, ...]] = {
             "`userConfig`",
             "`skillkit bundles set`; answers that are `sensitive` come from the environment and are not kept",
         ),
-        Row("`dependencies`", "shown; not installed by themselves"),
+        Row(
+            "`dependencies`",
+            "each that is missing is offered from the same marketplace, and asked about; version ranges are not checked",
+        ),
         Row(
             "`lspServers`, `workflows`, `outputStyles`, `channels`, `experimental`, `themes`, `monitors`",
             _SAID,

@@ -242,6 +242,10 @@ def _parts(tree: Tree, data: Mapping[str, Any], hooks: list[Hook]) -> Iterator[P
         yield Part("channels", MANIFEST)
     if data.get("dependencies"):
         yield Part("dependencies", MANIFEST, supported=True)
+        for one in data["dependencies"]:
+            if isinstance(one, dict) and one.get("version"):
+                text = f"whether {one.get('name')!r} has a version in {one['version']!r} is not checked"
+                tree.complain("dependency-version", MANIFEST, text)
     if any(hook.handler.get("async") or hook.handler.get("asyncRewake") for hook in hooks):
         yield Part("async hooks", next(h.file for h in hooks if h.handler.get("async") or h.handler.get("asyncRewake")))
     if tree.is_file("CLAUDE.md"):
