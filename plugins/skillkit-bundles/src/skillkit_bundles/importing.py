@@ -10,12 +10,11 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import yaml
-from pydantic import ValidationError
 
 from skillkit_core.descriptors import load_object
 from skillkit_core.errors import SkillKitError, UsageError
@@ -190,10 +189,11 @@ def _unreadable(host: Host, kind: str, rule: Any) -> str:
     if "permissions" not in sections:
         return "nothing here reads rules: pip install skillkit-permissions"
     model: Any = load_object(sections["permissions"].model)
+    check = next(one.metadata["check"] for one in fields(model) if one.name == kind)
     try:
-        model.model_validate({kind: [rule]})
-    except ValidationError as error:
-        return str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, ")
+        check((rule,))
+    except ValueError as error:
+        return str(error)
     return ""
 
 
