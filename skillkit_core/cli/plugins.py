@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import SkillKitError, UnknownName, close_matches
-from ..host.discovery import SKILLS
+from ..host.discovery import LISTINGS, SKILLS
 from ..host.manifest import read_manifest
 from ..host.plan import unknown_plugin
 from ..program import as_typed
@@ -41,14 +41,14 @@ def _row(host: Host, decision: Decision) -> dict[str, Any]:
 def list_(state: Any, as_json: bool) -> None:
     """List installed plugins in the order they run.
 
-    Nothing is imported for it: 'skillkit plugins doctor' tells whether they load.
+    None is loaded for it: 'skillkit plugins doctor' tells whether they load. What one lists beside itself follows.
     """
     host: Host = state.host
     rows, packages = [_row(host, d) for d in host.decisions], host.plan.entries_of(SKILLS)
     if as_json:
         name = host.distribution.name if host.distribution else None
         problems = [p.to_dict() for p in host.plan.malformed]
-        found = {"plugins": rows, "skills": [e._asdict() for e in packages], "problems": problems}
+        found = {**_listed(host), "plugins": rows, "skills": [e._asdict() for e in packages], "problems": problems}
         print_json({"distribution": name, "checked": False, **found})
         return
     if not rows:
@@ -57,24 +57,29 @@ def list_(state: Any, as_json: bool) -> None:
     table(
         ["plugin", "version", "state", "distribution", "why"],
         [
-            [
-                r["name"],
-                r["version"],
-                states.get((r["enabled"], r["isolated"]), "disabled"),
-                r["distribution"],
-                r["reason"],
-            ]
+            [r["name"], r["version"], states.get((r["enabled"], r["isolated"]), "disabled"), r["distribution"], r["reason"]]
             for r in rows
         ],
-        styles=lambda i, cell: (
-            {"bold": True} if i == 0 else {"fg": "yellow" if cell == "disabled" else "green"} if i == 2 else {}
-        ),
-    )
+        styles=lambda i, cell: {"bold": True} if i == 0 else {"fg": "green" if cell[0] != "d" else "yellow"} if i == 2 else {},
+    )  # fmt: skip
     if packages:
         echo()
         table(["package of skills", "version", "distribution"], [[e.name, e.version, e.distribution] for e in packages])
+    for found in filter(None, _listed(host).values()):
+        echo()
+        table(list(found[0]), [list(row.values()) for row in found])
     for problem in host.plan.malformed:
         warning(str(problem))
+
+
+def _listed(host: Host) -> dict[str, list[dict[str, str]]]:
+    """Return what plugins that run list beside themselves, by plugin; see the group ``skillkit.listings``."""
+    from ..descriptors import load_object
+
+    on = {(d.name, d.entry.distribution) for d in host.decisions if d.enabled}
+    return {
+        e.name: load_object(e.value)(host) for e in host.plan.entries_of(LISTINGS) if (e.name, e.distribution) in on
+    }
 
 
 @plugins.command()

@@ -18,6 +18,7 @@ PLUGINS = "skillkit.plugins"
 DISTRIBUTIONS = "skillkit.distributions"
 SKILLS = "skillkit.skills"
 PACKAGES = "skillkit.packages"
+LISTINGS = "skillkit.listings"
 
 
 class EntryPoint(NamedTuple):
@@ -87,7 +88,7 @@ def parse(
             group = line[1:-1].strip()
             if (group, "") in seen:
                 wrong.append(Wrong(number, f"section [{group}] is there a second time", lost=False))
-            elif f"{group}s" in (PLUGINS, DISTRIBUTIONS, SKILLS, PACKAGES):
+            elif f"{group}s" in (PLUGINS, DISTRIBUTIONS, SKILLS, PACKAGES, LISTINGS):
                 wrong.append(Wrong(number, f"nobody reads section [{group}]: did you mean [{group}s]?"))
             seen.add((group, ""))
             continue

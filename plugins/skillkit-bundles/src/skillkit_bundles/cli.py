@@ -163,8 +163,7 @@ def _ask(one: Candidate, consent: Consent, question: str) -> None:
 @click.pass_obj
 def list_(state: Any, as_json: bool) -> None:
     """List the bundles of this machine and of this folder."""
-    from .installed import bundles_of, installed_data
-    from .report import brings, counted
+    from .installed import bundles_of, installed_data, listed_row
 
     host: Host = state.host
     found = bundles_of(host)
@@ -174,15 +173,10 @@ def list_(state: Any, as_json: bool) -> None:
     if not found:
         echo(as_typed("There are no bundles. Add one: skillkit bundles add SOURCE"))
         return
-    rows = []
-    for one in found:
-        what = brings(one.bundle) if one.bundle is not None else next((str(p) for p in one.problems if p.fatal), "")
-        waits = f"{counted(len(one.waiting), 'hook')} wait" if one.waiting else ""
-        version = one.bundle.version or "" if one.bundle is not None else ""
-        rows.append([escaped(one.name), escaped(version), one.state, one.where, escaped(what), waits])
+    rows = [listed_row(one) for one in found]
     colours = {"enabled": "green", "disabled": "yellow", "broken": "red", "not trusted": "yellow"}
     table(
-        ["bundle", "version", "state", "where", "brings", "consent"], rows,
+        list(rows[0]), [list(row.values()) for row in rows],
         styles=lambda i, cell: {"bold": True} if i == 0 else {"fg": colours.get(cell, "")} if i == 2 and cell in colours else {},
     )  # fmt: skip
 

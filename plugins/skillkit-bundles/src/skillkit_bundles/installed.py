@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from skillkit_core.cli.output import short_path
+from skillkit_core.cli.output import escaped, short_path
 from skillkit_core.errors import ConfigError, UsageError
 
 from .books import LockedBundle, State, read_state
 from .formats.reading import read_bundle
 from .model import Bundle, Hook, Problem
 from .places import Place, places
-from .report import bundle_data, problem_data
+from .report import brings, bundle_data, counted, problem_data
 from .running import consent_digest, missing_programs
 
 if TYPE_CHECKING:
@@ -280,6 +280,19 @@ def installed_data(one: Installed, environ: Mapping[str, str]) -> dict[str, Any]
         if one.bundle is not None
         else None,
         "problems": [problem_data(p) for p in one.problems],
+    }
+
+
+def listed_row(one: Installed) -> dict[str, str]:
+    """Return an installed bundle as a line of a listing."""
+    what = brings(one.bundle) if one.bundle is not None else next((str(p) for p in one.problems if p.fatal), "")
+    return {
+        "bundle": escaped(one.name),
+        "version": escaped((one.bundle.version or "") if one.bundle is not None else ""),
+        "state": one.state,
+        "where": one.where,
+        "brings": escaped(what),
+        "consent": f"{counted(len(one.waiting), 'hook')} wait" if one.waiting else "",
     }
 
 

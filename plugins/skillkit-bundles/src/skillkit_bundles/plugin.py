@@ -116,6 +116,31 @@ def _granted(host: Host) -> Callable[[AgentRunner], Sequence[tuple[str, Mapping[
     return granted
 
 
+@hookimpl(optionalhook=True)
+def explain(agent: AgentRunner) -> Sequence[Any]:
+    """Name the bundles that counted in a turn, where the plugin ``why`` is there."""
+    if not _any(agent.host):
+        return ()
+    from .installed import counting
+    from .report import explained
+
+    rows = [explained(bundle, len(one.waiting)) for one, bundle in counting(agent.host)]
+    if not rows:
+        return ()
+    from skillkit_why import Section
+
+    return (Section("Bundles", rows),)
+
+
+def listed(host: Host) -> Sequence[Mapping[str, str]]:
+    """Return a row for each bundle, for ``skillkit plugins list``."""
+    if not _any(host):
+        return ()
+    from .installed import bundles_of, listed_row
+
+    return [listed_row(one) for one in bundles_of(host)]
+
+
 @hookimpl
 def project_content(register: Callable[..., None], folder: str) -> None:
     """Name the bundles of a project, and what they would run."""

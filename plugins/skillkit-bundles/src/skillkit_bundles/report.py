@@ -29,6 +29,12 @@ def brings(bundle: Bundle) -> str:
     return ", ".join(counted(number, word) for number, word in kinds if number) or "nothing"
 
 
+def explained(bundle: Bundle, waiting: int) -> tuple[str, str]:
+    """Return a bundle that counts in a turn as a line of its page: its name and version, and what it brings."""
+    waits = f"; {counted(waiting, 'hook')} did not run before somebody consents" if waiting else ""
+    return " ".join(filter(None, (bundle.name, bundle.version))), brings(bundle) + waits
+
+
 def hook_line(hook: Hook) -> str:
     """Return what a hook runs, and when."""
     matcher = f" {hook.matcher}" if hook.matcher else ""
