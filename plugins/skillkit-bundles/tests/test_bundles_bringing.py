@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import random
+import shutil
 import sys
 from pathlib import Path
 
@@ -13,9 +13,12 @@ import skillkit_bundles.plugin
 import skillkit_commands.plugin
 import skillkit_mcp.plugin
 import skillkit_permissions.plugin
+import skillkit_shell_hooks.plugin
 import skillkit_skills.plugin
 import skillkit_subagents.plugin
 from bundle_folders import bundle, hooks, skill
+from skillkit_bundles.books import changing
+from skillkit_bundles.running import consent_digest
 from skillkit_commands import Prompt, SlashCommands
 
 from skillkit_core import AgentConfig, AgentRunner, ApprovalDecision, Approver, SkillKitError, hookimpl, hookspec
@@ -210,10 +213,12 @@ def _roots(corpus):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(6))
-async def test_public_bundles_work_end_to_end(make_host, corpus, skillkit_home, part):
+async def test_public_bundles_work_end_to_end(make_host, corpus, skillkit_home, caplog, part):
     """Each is installed, and one of each kind that it has is used by a scripted model: thirty in all."""
     from skillkit_bundles import read_bundle
 
+    # what npm would fetch is not there, and it asks nobody for it
+    (skillkit_home.path / ".npmrc").write_text("offline=true\nupdate-notifier=false\nfetch-retries=0\n")
     roots = _roots(corpus)
     drawn = random.Random(29).sample(roots, 30)[part * 5 : part * 5 + 5]
     used = []
@@ -221,55 +226,83 @@ async def test_public_bundles_work_end_to_end(make_host, corpus, skillkit_home, 
         reading = read_bundle(root)
         assert reading.bundle is not None or any(problem.fatal for problem in reading.problems), root
         if reading.bundle is not None:
-            used.append(await _exercised(make_host, reading.bundle))
+            used.append(await _exercised(make_host, reading.bundle, caplog))
     assert any(used)
 
 
-async def _exercised(make_host, found):
+async def _exercised(make_host, found, caplog):
     """Use one of each kind that a bundle has; return the kinds."""
-    host = host_with(make_host, found.root, mcp={"wait": 0.01})
+    from skillkit_bundles.bringing import typed
+
+    settings = {"bundles": {"dirs": [str(found.root)]}, "mcp": {"wait": 20}}
+    host = make_host(*PLUGINS, ("shell-hooks", skillkit_shell_hooks.plugin), settings=settings)
     kinds = []
-    async with AgentRunner(AgentConfig(), host=host) as agent:
-        if found.servers:
-            from skillkit_bundles.bringing import Servers
-
-            brought = Servers(host)()
-            assert set(brought) == {f"{found.name}:{one.name}" for one in found.servers}
-            assert all("${CLAUDE_PLUGIN_ROOT}" not in json.dumps(one) for one in brought.values())
-            kinds.append("server")
-        replies = []
-        if found.skills:
-            replies.append(Reply(calls=[Call("activate_skill", {"name": found.skills[0].name})]))
-            kinds.append("skill")
-        if found.agents:
-            from skillkit_bundles.bringing import typed
-
-            replies += [
-                Reply(calls=[Call("spawn_agent", {"task": "go", "agent": typed(found.agents[0].name)})]),
-                "from below",
-            ]
-            kinds.append("agent")
+    if found.hooks:
+        with changing(host) as state:
+            state.consents |= {consent_digest(found, hook): "of a test" for hook in found.hooks}
+        kinds.append("hook")
+    replies = []
+    if found.skills:
+        replies.append(Reply(calls=[Call("activate_skill", {"name": found.skills[0].name})]))
+        kinds.append("skill")
+    if found.agents:
+        replies += [
+            Reply(calls=[Call("spawn_agent", {"task": "go", "agent": typed(found.agents[0].name)})]),
+            "from below",
+        ]
+        kinds.append("agent")
+    caplog.clear()
+    caplog.set_level("DEBUG", "skillkit.shell_hooks")
+    async with AgentRunner(AgentConfig(approver=Allow()), host=host) as agent:
         prompt = "go"
         if found.commands:
-            from skillkit_bundles.bringing import typed
-
             try:
                 prompt = (await called(agent, f"/{typed(found.commands[0].name)} one two")).text
                 assert prompt.strip()
             except SkillKitError as error:
                 assert "may not run" in str(error) or "did not run to its end" in str(error), error
             kinds.append("command")
-        if not found.servers:  # those of strangers are not started here
-            agent.set_adapter(ScriptedModel([*replies, "done"]))
-            assert (await agent.chat(prompt)).content == "done"
-            for text in results(agent):
-                assert "no skill" not in text.lower()[:40], text
-            if found.agents:
-                assert "from below" in results(agent)[-1]
-    if found.hooks:
-        from skillkit_bundles.running import consent_digest
-
-        assert len({consent_digest(found, hook) for hook in found.hooks}) >= 1
-        kinds.append("hook")
+        for one in filter(_far, found.servers):
+            await called(agent, f"/mcp {found.name}:{one.name} off")
+        agent.set_adapter(ScriptedModel([*replies, "done"]))
+        assert (await agent.chat(prompt)).content == "done"
+        for text in results(agent):
+            assert "no skill" not in text.lower()[:40], text
+        if found.agents:
+            assert "from below" in results(agent)[-1]
+        if found.servers:
+            _servers(found, await called(agent, "/mcp"))
+            kinds.append("server")
     await host.aclose()
+    if found.hooks:
+        _hooks(found, caplog)
     return kinds
+
+
+def _far(server):
+    """Whether a server stands elsewhere, or is fetched by a program that cannot be told to ask nobody: tests do not start it."""
+    program = server.config.get("command")
+    return program is None or (program in ("bun", "docker", "uvx") and shutil.which(program) is not None)
+
+
+def _servers(found, listed):
+    """Each server was started, or the list of servers says why it cannot be used here."""
+    lines = {line.partition(": ")[0]: line.partition(": ")[2] for line in listed.splitlines()}
+    for one in found.servers:
+        said = lines[f"{found.name}:{one.name}"]
+        if _far(one):
+            assert said == "off", said
+        elif shutil.which(one.config["command"]) is None:
+            assert said.startswith("failed: ") and one.config["command"] in said, said
+        elif one.config["command"] == "npx":  # the package would have to be fetched
+            assert said.startswith("failed: ") and "ENOTCACHED" in said, said
+        else:
+            assert said.startswith("ready"), said
+
+
+def _hooks(found, caplog):
+    """Hooks of what happened in the run have run, and none of them failed."""
+    told = {line.partition(" hook of ")[0]: line.rpartition(", ")[2] for line in caplog.messages}
+    for hook in found.hooks:
+        if hook.event in ("SessionStart", "UserPromptSubmit", "Stop") and not hook.matcher:
+            assert told[hook.event] in ("none", "allow"), (hook.event, caplog.messages)
