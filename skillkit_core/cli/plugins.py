@@ -65,9 +65,9 @@ def list_(state: Any, as_json: bool) -> None:
     if packages:
         echo()
         table(["package of skills", "version", "distribution"], [[e.name, e.version, e.distribution] for e in packages])
-    for found in filter(None, _listed(host).values()):
+    for listed in filter(None, _listed(host).values()):
         echo()
-        table(list(found[0]), [list(row.values()) for row in found])
+        table(list(listed[0]), [list(row.values()) for row in listed])
     for problem in host.plan.malformed:
         warning(str(problem))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 
 def test_a_hook_of_a_bundle_runs_once_a_person_consented_and_waits_again_when_it_changed(skillkit_cli, skillkit_home):
@@ -37,27 +38,12 @@ def test_a_trace_shows_the_handler_of_hooks_and_what_it_answered(skillkit_cli, s
     assert "shell-hooks" in traced and "not now" in traced
 
 
-def test_a_bundle_stands_in_the_list_of_plugins_and_on_the_page_of_a_turn(skillkit_cli, skillkit_home):
-    bundle = skillkit_home.cwd / "acme"
-    (bundle / ".claude-plugin").mkdir(parents=True)
-    (bundle / "hooks").mkdir()
-    (bundle / ".claude-plugin" / "plugin.json").write_text('{"name": "acme", "version": "1.2.3"}')
-    hooks = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}}
-    (bundle / "hooks" / "hooks.json").write_text(json.dumps(hooks))
-    assert not skillkit_cli("plugins", "list", "--json").ok().json["bundles"]
-
-    skillkit_cli("bundles", "add", "./acme", "--yes").ok()
-    (row,) = skillkit_cli("plugins", "list", "--json").ok().json["bundles"]
-    assert (row["bundle"], row["version"], row["state"], row["consent"]) == ("acme", "1.2.3", "enabled", "1 hook wait")
-    assert "1.2.3" in skillkit_cli("plugins", "list").ok().stdout
+def test_the_page_of_a_turn_names_each_hook_with_its_time_and_what_it_said(skillkit_cli, skillkit_home):
+    lines = {"UserPromptSubmit": "exit 0", "PostToolUse": "exit 4", "PostToolBatch": "true"}
+    hooks = {event: [{"hooks": [{"type": "command", "command": line}]}] for event, line in lines.items()}
+    (skillkit_home.config_dir / "hooks.json").write_text(json.dumps({"hooks": hooks}))
     skillkit_cli("run", "what is 15% of 80").ok()
-    page = skillkit_cli("why").ok().stdout
-    assert "acme 1.2.3" in page and "1 hook; 1 hook did not run before somebody consents" in page
-    skillkit_cli("bundles", "disable", "acme").ok()
-    skillkit_cli("run", "what is 15% of 80").ok()
-    assert "acme" not in skillkit_cli("why").ok().stdout, "it had no part in that turn"
-
-    (skillkit_home.config_dir / "skillkit-bundles.lock").write_text("{broken")
-    assert skillkit_cli("plugins", "list").ok()
-    off = skillkit_cli("-P", "no:bundles", "plugins", "list", "--json").ok().json
-    assert "bundles" not in off, "a plugin that is switched off lists nothing"
+    pages = " ".join(" ".join(skillkit_cli("why", "latest", turn).stdout.split()) for turn in ("1", "2"))
+    assert re.search(r"UserPromptSubmit hook of user \d+ ms nothing exit 0", pages), pages
+    assert re.search(r"PostToolUse hook of user \d+ ms failed exit 4", pages), pages
+    assert re.search(r"PostToolBatch hook of user \d+ ms nothing true", pages), pages

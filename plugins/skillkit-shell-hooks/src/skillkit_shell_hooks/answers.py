@@ -59,6 +59,7 @@ class Answer:
         messages: texts for the person.
         stop: the run ends, for this reason; ``None``: it goes on.
         failure: why the handler failed; empty: it did not.
+        seconds: what it took.
     """
 
     decision: Decision = "none"
@@ -70,6 +71,7 @@ class Answer:
     stop: str | None = None
     failure: str = ""
     hook: Hook | None = field(default=None, compare=False)
+    seconds: float = field(default=0.0, compare=False)
 
 
 def tidy(text: str, most: int = LONGEST) -> str:

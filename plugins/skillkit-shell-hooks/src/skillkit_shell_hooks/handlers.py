@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -42,6 +43,7 @@ WAITING = topic("waiting")
 _WORK = topic("work")
 _SOURCES = {"startup": "startup", "new": "clear", "resume": "resume", "fork": "resume"}
 _SKILL = re.compile(r"[/$](?:skill:)?([^\s/$]+)(?:\s+(.*))?\Z", re.S)
+_REMEMBERED = 100  # answers of hooks for the page of a turn
 _LAST_WORDS = 3.0  # seconds for hooks that nobody waits for, when a session ends
 
 
@@ -116,8 +118,29 @@ async def fire(agent: AgentRunner, event: str, fields: Mapping[str, Any], judge:
     for answer in outcome.answers:
         if answer.hook is not None and answer.hook.handler.get("once") is True and not answer.failure:
             state_of(agent).setdefault("once", set()).add(answer.hook.identity)
+    state_of(agent).setdefault("answers", deque(maxlen=_REMEMBERED)).extend(outcome.answers)
     await _tell(agent, event, outcome)
     return outcome
+
+
+def explained(agent: AgentRunner) -> list[tuple[str, str, str, str]]:
+    """Return the hooks that ran since this was asked: which, how long, what it said, and what it runs."""
+    answers = state_of(agent).pop("answers", ())
+    return [
+        (one.hook.label, f"{one.seconds * 1000:.0f} ms", _in_words(one), agent.host.redact(one.hook.shown))
+        for one in answers
+        if one.hook is not None
+    ]
+
+
+def _in_words(answer: Answer) -> str:
+    if answer.failure:
+        return "failed, and blocked" if answer.decision == "deny" else "failed"
+    changed = [word for word, value in (("input", answer.input), ("output", answer.output)) if value is not UNSAID]
+    said: list[str] = [answer.decision] if answer.decision != "none" else []
+    said += [f"changed the {' and the '.join(changed)}"] if changed else []
+    said += ["context"] if answer.context else []
+    return ", ".join(said) or "nothing"
 
 
 async def _started(agent: AgentRunner, hooks: list[Hook], payload: Mapping[str, Any], around: Surroundings) -> Outcome:

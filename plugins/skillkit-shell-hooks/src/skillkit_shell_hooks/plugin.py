@@ -127,6 +127,18 @@ def register_shell_variables(register: Callable[[Factory], None], host: Host) ->
         register(Factory("shell-hooks", "skillkit_shell_hooks.carrying:variables_of"))
 
 
+@hookimpl(optionalhook=True)
+def explain(agent: AgentRunner) -> Sequence[Any]:
+    """Name the hooks that ran in a turn, where the plugin ``why`` is there."""
+    if not agent.state("shell-hooks").get("answers"):
+        return ()
+    from skillkit_why import Section
+
+    from .handlers import explained
+
+    return (Section("Hooks", explained(agent)),)
+
+
 @hookimpl(phase="rewrite", timeout=_HOUR, while_=("shell-hooks.UserPromptSubmit", "shell-hooks.UserPromptExpansion"))
 async def input(event: t.InputEvent, ctx: HandlerContext) -> Any:
     """Ask the hooks of what a person says, and of a skill that is called, before anybody else sees it."""

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .answers import UNSAID, Answer, Decision, failed, read_answer
@@ -114,7 +114,8 @@ async def _run(hook: Hook, payload: Mapping[str, Any], around: Surroundings) -> 
         return failed(hook, f"handlers of type {hook.type!r} need an agent", closed=around.closed)
     ended = await run(hook, camel(payload) if hook.wire == "camel" else payload, around)
     answer = read_answer(hook, ended, closed=around.closed, tool=str(payload.get("tool_name") or ""))
-    _log.debug("%s: %.3f s, %s", hook.label, time.monotonic() - began, answer.failure or answer.decision)
+    answer = replace(answer, seconds=time.monotonic() - began)
+    _log.debug("%s: %.3f s, %s", hook.label, answer.seconds, answer.failure or answer.decision)
     return answer
 
 
