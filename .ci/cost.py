@@ -1,7 +1,7 @@
 """A plugin of pytest that tells what tests cost: CPU seconds of each folder, and the dearest tests.
 
     PYTHONPATH=.ci uv run pytest -p cost FOLDER ... [--dearest N]
-    SKILLKIT_TEST_LIMITS=1.5 uv run pytest -n auto    # as .ci/run does: fails where a package takes half more than it may
+    SKILLKIT_TEST_LIMITS=3 uv run pytest -n auto      # as .ci/run does: fails where a package takes three times what it may
 
 Seconds of CPU, not of the clock: they hold on a busy machine. Processes count that a test started and ended, and those that
 live on below this one, such as the one from which ``skillkit_cli`` forks; what left (a daemon, tmux) does not count. What is made
