@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PHASES = ("S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10", "S11")
-"""Skills, four engines, the choice, two routers, plans, packs and fragments, many skills, sessions of several, their protocol."""
+PHASES = ("S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10", "S11", "S12")
+"""Skills, four engines, the choice, two routers, plans, packs, fragments, many skills, sessions of several, protocol, A2A."""
 LISTED = re.compile(r"^- \*\*(S\d+-\d+) [CP]\*\*", re.MULTILINE)
 TEST = re.compile(r"^ *(?:async )?def (test_\w+)", re.MULTILINE)
 BORNE = re.compile(r"(?<![a-z0-9])s(\d+)_(\d+)(?=_|$)")

@@ -18,7 +18,7 @@ OFF = "a2a:\n  rate: 100000\n  streaming: false\n  extended: false\n  push:\n   
     [(ON, "jsonrpc,http_json,grpc", 239), (OFF, "jsonrpc,http_json", 131)],
     ids=["on", "off"],
 )
-def test_the_kit_finds_nothing_that_nobody_can_explain(
+def test_s12_2_s12_4_the_kit_finds_nothing_that_nobody_can_explain(
     shared_data, skillkit_cli, install_plugin, skillkit_home, write_skill, capsys, settings, bindings, passed
 ):
     kit = shared_data / "servers" / "a2a"

@@ -28,7 +28,7 @@ def plain(task):
 # --- the card -------------------------------------------------------------------------------------------------------
 
 
-def test_the_card_has_every_skill_that_is_served_and_changes_with_them(serving, write_skill, monkeypatch):
+def test_s12_1_the_card_has_every_skill_that_is_served_and_changes_with_them(serving, write_skill, monkeypatch):
     from skillkit_a2a.serving import served as module
 
     monkeypatch.setattr(module, "_AGAIN", 0)
@@ -74,7 +74,7 @@ def test_agents_use_what_is_served_and_nothing_else(serving, write_skill):
 
 
 @pytest.mark.parametrize("text", ["say 3", "leave", "journey", "fail"])
-def test_every_binding_gives_the_same(serving, write_skill, text):
+def test_s12_3_every_binding_gives_the_same(serving, write_skill, text):
     write_skill("one")
 
     async def main():
@@ -102,7 +102,7 @@ def test_every_binding_gives_the_same(serving, write_skill, text):
 # --- who may call ---------------------------------------------------------------------------------------------------
 
 
-def test_a_key_is_needed_and_tasks_belong_to_who_began_them(serving, write_skill):
+def test_s12_8_a_key_is_needed_and_tasks_belong_to_who_began_them(serving, write_skill):
     from a2a.client.errors import A2AClientError
     from a2a.types import ListTasksRequest
     from a2a.utils.errors import InvalidParamsError, TaskNotFoundError
@@ -180,7 +180,7 @@ def test_another_host_a_web_page_another_kind_and_too_much_are_refused(serving, 
     assert limited.status_code == 429 and 1 <= int(limited.headers["Retry-After"]) <= 7
 
 
-def test_a_caller_has_so_many_tasks_at_once_and_each_has_a_budget(serving, write_skill):
+def test_s12_9_a_caller_has_so_many_tasks_at_once_and_each_has_a_budget(serving, write_skill):
     from a2a.utils.errors import UnsupportedOperationError
 
     write_skill("one")
@@ -252,7 +252,9 @@ class Webhook:
             self.got.append((headers, body))
 
 
-def test_who_wants_to_be_told_is_told_signed_in_order_and_again_after_a_failure(serving, write_skill, monkeypatch):
+def test_s12_12_who_wants_to_be_told_is_told_signed_in_order_and_again_after_a_failure(
+    serving, write_skill, monkeypatch
+):
     from skillkit_a2a.serving import push as module
 
     write_skill("one")
@@ -422,7 +424,7 @@ def test_grpc_gives_the_same_behind_the_same_keys(serving, write_skill):
     ]
 
 
-def test_callers_of_the_version_before_are_served_where_that_is_wanted(serving, write_skill):
+def test_s12_13_callers_of_the_version_before_are_served_where_that_is_wanted(serving, write_skill):
     write_skill("one")
     message = {"messageId": "m", "kind": "message", "role": "user", "parts": [{"kind": "text", "text": "say 2"}]}
     body = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}}

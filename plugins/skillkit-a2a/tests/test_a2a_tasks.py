@@ -36,7 +36,7 @@ def asked(task):
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("binding", ["JSONRPC", "HTTP+JSON"])
-def test_a_stream_begins_with_the_task_and_ends_when_it_is_over(serving, write_skill, binding):
+def test_s12_6_a_stream_begins_with_the_task_and_ends_when_it_is_over(serving, write_skill, binding):
     write_skill("one")
 
     async def main():
@@ -168,7 +168,7 @@ def test_files_and_data_of_callers_reach_the_agent_and_other_kinds_are_refused(s
 # --- questions ------------------------------------------------------------------------------------------------------
 
 
-def test_an_approval_is_input_and_the_same_task_goes_on_once(serving, write_skill):
+def test_s12_5_an_approval_is_input_and_the_same_task_goes_on_once(serving, write_skill):
     from a2a.utils.errors import UnsupportedOperationError
     from skillkit_a2a.serving.keys import Keys
 
@@ -314,7 +314,7 @@ def test_the_owner_answers_elsewhere_and_the_task_knows_it(serving, write_skill)
 # --- cancelling -----------------------------------------------------------------------------------------------------
 
 
-def test_a_task_is_cancelled_at_once_whatever_it_does_and_nothing_of_it_waits(serving, write_skill):
+def test_s12_7_a_task_is_cancelled_at_once_whatever_it_does_and_nothing_of_it_waits(serving, write_skill):
     from a2a.types import SubscribeToTaskRequest
     from a2a.utils.errors import TaskNotCancelableError, UnsupportedOperationError
 
