@@ -39,7 +39,7 @@ ssl.create_default_context = functools.cache(ssl.create_default_context)
 
 
 # .ci/run lets no package take more CPU than it may.
-if "SKILLKIT_TEST_LIMITS" in os.environ:
+if "TEST_CPU_LIMITS" in os.environ:
     sys.path.append(str(Path(__file__).parent / ".ci"))
     pytest_plugins = ["cost"]
 

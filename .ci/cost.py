@@ -1,7 +1,7 @@
 """A plugin of pytest that tells what tests cost: CPU seconds of each folder, and the dearest tests.
 
     PYTHONPATH=.ci uv run pytest -p cost FOLDER ... [--dearest N]
-    SKILLKIT_TEST_LIMITS=3 uv run pytest -n auto      # as .ci/run does: fails where a package takes three times what it may
+    TEST_CPU_LIMITS=3 uv run pytest -n auto      # as .ci/run does: fails where a package takes three times what it may
 
 Seconds of CPU, not of the clock: they hold on a busy machine. Processes count that a test started and ended, and those that
 live on below this one, such as the one from which ``skillkit_cli`` forks; what left (a daemon, tmux) does not count. What is made
@@ -139,5 +139,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Count in the process that runs the tests; the variable is how many times its limit a package may take."""
-    times = float(os.environ.get("SKILLKIT_TEST_LIMITS", 0))
+    times = float(os.environ.get("TEST_CPU_LIMITS", 0))
     config.pluginmanager.register(Cost(config.getoption("--dearest"), times), "cost of tests")

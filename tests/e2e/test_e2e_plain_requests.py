@@ -80,7 +80,7 @@ def test_a_session_goes_on_where_it_was(workspace, skillkit_cli):
             ["'limit' must be at least 1, not 0"],
         ),
         (["run", "--provider", "openai", "--api", "opnai-chat", "hi"], 2, ["did you mean 'openai-chat'?"]),
-        (["resum", "x"], 2, ["unknown command 'resum'; did you mean 'run'?"]),
+        (["resum", "x"], 2, ["unknown command 'resum'; did you mean", "'run'?"]),
         (["run", "--skill", "csv-stats", "summary", "nope.csv"], 1, ["nope.csv"]),
         (["run", "--skill", "csv-stats", "summary", "/etc/passwd"], 1, ["/etc/passwd"]),
         (["run", "--provider", "anthropi", "hi"], 2, ["unknown provider", "anthropic"]),

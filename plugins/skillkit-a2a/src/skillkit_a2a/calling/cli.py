@@ -41,7 +41,9 @@ __all__ = ["call"]
 def call(
     ctx: click.Context, url: str, text: str | None, task: str, skill: str, key: str, follow: bool, as_json: bool
 ) -> None:
-    """Give the task TEXT to the agent at URL, or with a name of a2a.client.agents, and print what it has made.
+    """Give a task to an agent elsewhere.
+
+    The agent is at URL, or has a name in a2a.client.agents. What it has made is printed.
 
     \b
     skillkit a2a call https://agents.example "why do glaciers move?"

@@ -80,7 +80,7 @@ def list_(ctx: click.Context, /, status: str | None, queue: str | None, limit: i
 @json_option
 @click.pass_context
 def show(ctx: click.Context, /, job: str, as_json: bool) -> None:
-    """Show a job: what it is about, where it stands, what it asks, and its answer."""
+    """Show a job, what it asks, and its answer."""
     with _open(ctx) as (_, all_jobs, _):
         found = all_jobs.get(job)
     told = ctx.obj.host.redact(found.to_dict())
@@ -158,7 +158,10 @@ def cancel(ctx: click.Context, /, job: str, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def retry(ctx: click.Context, /, job: str, as_json: bool) -> None:
-    """Let a job that failed or was cancelled go on where its session stands."""
+    """Let a failed or cancelled job go on.
+
+    It goes on where its session stands.
+    """
     _changed(ctx, as_json, lambda all_jobs: all_jobs.retry(job))
 
 
@@ -187,7 +190,10 @@ def _changed(ctx: click.Context, as_json: bool, change: Callable[[Jobs], Job]) -
 def answer(
     ctx: click.Context, /, job: str, call: str, word: str | None, answers: str | None, reason: str, as_json: bool
 ) -> None:
-    """Answer what a job asks: CALL names the question, else all that wait are meant. The first answer counts."""
+    """Answer what a job asks.
+
+    CALL names the question, else all that wait are meant. The first answer counts.
+    """
     if (word is None) == (answers is None):
         raise UsageError("say what the answer is", hint="--allow, --deny, or --answers JSON")
     with _open(ctx) as (_, all_jobs, _):
@@ -247,7 +253,10 @@ def _tell_answers(job: Job, told: Mapping[str, Answered]) -> None:
 @json_option
 @click.pass_context
 def wait(ctx: click.Context, /, names: tuple[str, ...], timeout: float | None, as_json: bool) -> None:
-    """Wait until jobs end or ask something; exit code 0 if all are completed."""
+    """Wait until jobs end or ask something.
+
+    The exit code is 0 if all are completed.
+    """
     give_up = time.monotonic() + timeout if timeout is not None else None
     with _open(ctx) as (_, all_jobs, _):
         while True:
