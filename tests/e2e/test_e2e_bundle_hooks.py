@@ -5,6 +5,11 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
+
+pytest.importorskip("skillkit_bundles", reason="bundles are not part of the standard distribution")
+pytest.importorskip("skillkit_shell_hooks", reason="hooks in any language are not part of the standard distribution")
+
 
 def test_a_hook_of_a_bundle_runs_once_a_person_consented_and_waits_again_when_it_changed(skillkit_cli, skillkit_home):
     bundle = skillkit_home.cwd / "acme"

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("skillkit_isolation", reason="isolation is not part of the standard distribution")
+
 PLUGIN = Path(__file__).parent / "support" / "rude_plugin.py"
 WHAT = ("print", "warn", "begin", "write", "kbd", "cancel", "loop", "exit")
 HOOKS = (

@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 
+import pytest
+
 from skillkit_core import AgentConfig, AgentRunner, Host
 from skillkit_core.estimates import estimate_tokens
 from skillkit_core.frozen import thaw
 from skillkit_core.host.plan import Selection
 from skillkit_core.testing import ScriptedModel
+
+for package in ("toolpacks", "crawl_tools", "chart_tools", "math_tools", "memory_tools", "export_tools"):
+    pytest.importorskip(f"skillkit_{package}", reason="not every package is installed")
 
 MORE = 250  # tokens: request_tools, with the names of the packs
 
