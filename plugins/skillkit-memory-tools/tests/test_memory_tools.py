@@ -51,7 +51,7 @@ def test_a_fact_is_recalled_in_another_session_replaced_and_forgotten(call):
     assert forgot.text == "Forgot garden: bees." and gone.is_error
 
 
-def test_a_fact_ends_when_its_days_are_over(call):
+def test_t_3_a_fact_ends_when_its_days_are_over(call):
     clock = VirtualClock()
     call(store("trip", "hotel", "Bergen", expires_days=2), store("trip", "train", "at 9"), clock=clock)
     clock.advance(2 * DAY - 1)

@@ -61,7 +61,7 @@ def test_what_is_wrong_is_said_before_anything_is_kept(command):
     assert command("schedule", "list", "--json").ok().json == []
 
 
-def test_a_run_that_was_killed_goes_on_in_its_session_and_does_nothing_twice(command, due, marks, store):
+def test_t_3_a_run_that_was_killed_goes_on_in_its_session_and_does_nothing_twice(command, due, marks, store):
     name = due("errand die errand")
     killed = command("schedule", "run", "--once")
     assert killed.exit_code != 0 and marks() == ["errand", "die"]

@@ -81,7 +81,7 @@ def test_data_is_found_by_rules_and_fields_by_a_model(call):
     assert json.loads(ruled.text) == {"owner": "Ida Berg", "place": None}
 
 
-def test_texts_that_were_kept_are_there_in_the_session_and_in_no_other(call, make_host):
+def test_t_3_texts_that_were_kept_are_there_in_the_session_and_in_no_other(call, make_host):
     stored = ("clipboard_store_tool", {"name": "url", "text": "https://example.org"})
     later = ("clipboard_store_tool", {"name": "url", "text": "https://example.org/2"})
     kept = call(stored, ("clipboard_get_tool", {"name": "url"}), later, ("clipboard_get_tool", {"name": "url"}))
@@ -95,7 +95,7 @@ def test_oversized_and_wrongly_typed_arguments_never_reach_a_tool(call):
     assert big.is_error and wrong.is_error and "texts" in big.text and "a" in wrong.text
 
 
-def test_a_comparison_shows_what_was_removed_and_added(call):
+def test_t_4_a_comparison_shows_what_was_removed_and_added(call):
     (told,) = call(("compare_texts_tool", {"a": "one\ntwo\nthree\n", "b": "one\n2\nthree\nfour\n"}))
     assert told.text.splitlines() == ["  one", "- two", "+ 2", "  three", "+ four"]
     assert call(("compare_texts_tool", {"a": "", "b": ""}))[0].text == "The texts are identical."
@@ -119,7 +119,7 @@ ROWS = st.lists(st.dictionaries(st.text(max_size=5) | LINES, VALUES, max_size=3)
 
 @settings(deadline=None)
 @given(a=LINES, b=LINES)
-def test_each_side_of_a_comparison_is_whole(a, b):
+def test_t_4_each_side_of_a_comparison_is_whole(a, b):
     found = compare_texts(a, b)
     assert (
         "".join(c.get("a", "") for c in found["changes"]) == a
@@ -130,7 +130,7 @@ def test_each_side_of_a_comparison_is_whole(a, b):
 
 @settings(deadline=None)
 @given(rows=ROWS.filter(lambda rows: not rows or any(rows)))
-def test_a_table_leads_back_to_the_same_json(rows):
+def test_t_4_a_table_leads_back_to_the_same_json(rows):
     table = transform_format(json.dumps(rows), "json", "table")
     table.encode()
     assert json.loads(transform_format(table, "table", "json")) == rows
@@ -138,7 +138,7 @@ def test_a_table_leads_back_to_the_same_json(rows):
 
 @settings(deadline=None)
 @given(texts=st.lists(LINES, max_size=4))
-def test_merging_keeps_every_paragraph_and_merging_again_changes_nothing(texts):
+def test_t_4_merging_keeps_every_paragraph_and_merging_again_changes_nothing(texts):
     for strategy in ("concatenate", "interleave", "deduplicate"):
         merged = merge_texts(texts, strategy)
         if strategy == "concatenate" and "`" not in merged and "\r" not in merged:
