@@ -13,6 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def surface() -> Any:
+    if not (ROOT / ".ci" / "surface.py").is_file():
+        pytest.skip("the files of the surface are in the checkout")
     spec = importlib.util.spec_from_file_location("surface", ROOT / ".ci" / "surface.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

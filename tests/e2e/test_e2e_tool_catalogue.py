@@ -20,6 +20,10 @@ PLUGINS = (
     "text-tools", "document-tools", "memory-tools", "schedule-tools", "export-tools", "math-tools", "chart-tools", "crawl-tools",
     "mail", "org", "places", "images", "web-tools", "skills",
 )  # fmt: skip
+for package in PLUGINS:
+    pytest.importorskip(f"skillkit_{package.replace('-', '_')}", reason="not every package is installed")
+pytest.importorskip("aiosmtpd", reason="a mail server is needed")
+
 DOCUMENT = "---\ntitle: Bees\ntype: note\ntags: [garden]\n---\n\n# Bees\n\nThey dance.\n"
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
