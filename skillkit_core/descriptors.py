@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -138,13 +137,10 @@ def load_object(target: Any) -> Any:
     module, sep, attribute = target.partition(":")
     if not sep or not module or not attribute:
         raise PluginError(f"{target!r} is not an import string", hint="write 'package.module:attribute'")
-    read = attrgetter(attribute)
+    __import__(module)  # waits where another thread still runs the module's code, as a look into sys.modules would not
+    found = sys.modules[module]
     try:
-        return read(sys.modules[module])  # several times a run, where import_module takes twice as long
-    except (KeyError, AttributeError):
-        found = import_module(module)
-    try:
-        return read(found)
+        return attrgetter(attribute)(found)
     except AttributeError:
         hint = next((f"did you mean {name!r}?" for name in close_matches(attribute, vars(found), 1)), None)
         raise PluginError(f"module {module!r} has no attribute {attribute!r}", hint=hint) from None

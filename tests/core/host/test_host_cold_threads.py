@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from skillkit_core import EventBus, Host, hookimpl
-from skillkit_core.descriptors import Factory, Provider
+from skillkit_core.descriptors import Factory, Provider, load_object
 from skillkit_core.host.memory import MemoryStore
 from skillkit_core.testing import ScriptedModel
 
@@ -116,3 +116,20 @@ def test_a_thread_that_comes_while_plugins_are_loaded_waits_until_the_last_is_th
     assert isinstance(host.session_store(), Kept)
     first.thread.join()
     assert stores == [host.session_store()]
+
+
+def test_an_import_string_waits_for_a_module_that_another_thread_still_imports(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "slow_module_of_a_plugin"
+    (tmp_path / f"{name}.py").write_text(
+        "import time\ndef tools(): return _TOOLS\ntime.sleep(0.05)\n_TOOLS = ('read',)\n", encoding="utf-8"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    importing = threading.Thread(target=load_object, args=(f"{name}:tools",))
+    importing.start()
+    while not hasattr(sys.modules.get(name), "tools"):
+        pass
+    assert load_object(f"{name}:tools")() == ("read",)
+    importing.join()
+    sys.modules.pop(name)

@@ -111,12 +111,16 @@ def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEvent
 @hookimpl
 async def host_closing(host: Host) -> None:
     """End the servers."""
-    if (startup := sys.modules.get(f"{__package__}.startup")) is not None:
-        await startup.close(host)
+    if f"{__package__}.startup" in sys.modules:
+        from .startup import close
+
+        await close(host)
 
 
 @hookimpl
 def host_shutdown(host: Host) -> None:
     """End what is left of the servers."""
-    if (startup := sys.modules.get(f"{__package__}.startup")) is not None:
-        startup.kill(host)
+    if f"{__package__}.startup" in sys.modules:
+        from .startup import kill
+
+        kill(host)

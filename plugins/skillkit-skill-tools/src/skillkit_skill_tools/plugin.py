@@ -76,8 +76,10 @@ async def session_shutdown(event: SessionShutdownEvent, ctx: HandlerContext) -> 
         agents.discard(ctx.agent)
         if not agents:
             host_shutdown(ctx.agent.host)
-            if (sessions := sys.modules.get(f"{__package__}.sessions")) is not None:
-                await sessions.ended()
+            if f"{__package__}.sessions" in sys.modules:
+                from .sessions import ended
+
+                await ended()
 
 
 @hookimpl
@@ -86,5 +88,7 @@ def host_shutdown(host: Host) -> None:
     _open.pop(host, None)
     if (timer := _waiting.pop(host, None)) is not None:
         timer.cancel()
-    if (sessions := sys.modules.get(f"{__package__}.sessions")) is not None:
-        sessions.stop(host)
+    if f"{__package__}.sessions" in sys.modules:
+        from .sessions import stop
+
+        stop(host)
