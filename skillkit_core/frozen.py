@@ -67,7 +67,8 @@ def copied(value: Any) -> Any:
     if type(value) in _SCALARS:
         return value
     if isinstance(value, (dict, Mapping)):  # a look at the class first, because asking an abstract class is dear
-        return FrozenDict({k if type(k) is str else str(k): copied(v) for k, v in value.items()})
+        items = value.items()
+        return FrozenDict({k if type(k) is str else str(k): v if type(v) in _SCALARS else copied(v) for k, v in items})
     return FrozenList([copied(v) for v in value]) if isinstance(value, (list, tuple)) else value
 
 

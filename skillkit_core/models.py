@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import add, attrgetter
 from typing import Any
 
 from .fields import check_fields
@@ -43,6 +44,7 @@ class ModelCost:
 
 
 BUCKETS = ("input", "output", "cache_read", "cache_write", "reasoning")
+_counts = attrgetter(*BUCKETS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class TokenUsage:
         return self.input + self.cache_read + self.cache_write
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
-        return TokenUsage(*[getattr(self, name) + getattr(other, name) for name in BUCKETS])
+        return TokenUsage(*map(add, _counts(self), _counts(other)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the buckets and the total, as JSON output shows them."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import Context
 from dataclasses import replace
 from pathlib import Path
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 __all__ = ["IN_PROCESS", "CallContext", "FindTool", "InProcessExecutor", "ToolCallRun"]
 
 WITHHELD = "The result was withheld because a guard failed."
+_UNUSED = TokenUsage()
 FindTool: TypeAlias = Callable[[str], Tool | None]
 Answer: TypeAlias = tuple[ToolOutput, Outcome]
 
@@ -174,11 +175,7 @@ class ToolCallRun:
         raw, about = copied(self.call.args), tool.annotations
         return self._make(ToolCallEvent, raw_args=raw, index=self._index, batch_size=self._of, annotations=about)
 
-    async def fire(self, cls: type[ToolEvent], **values: Any) -> None:
-        """Emit an event about the call if anybody listens."""
-        await self._fire(cls, **values)
-
-    async def _fire(self, cls: type[ToolEvent], **values: Any) -> EventResult:
+    async def fire(self, cls: type[ToolEvent], **values: Any) -> EventResult:
         """Emit an event about the call if anybody listens; return the answers as one."""
         return await self._bus.emit(self._make(cls, **values)) if cls.type in self._bus.table else NO_ANSWER
 
@@ -241,7 +238,7 @@ class ToolCallRun:
             await kept.keep([other.call.id for other in others if other is not self and other.result is None])
         args, path, known = copied(self.args), run.agent.events.agent_path, (kept.id, kept.deferrable)
         request = ApprovalRequest(self.call.name, self.call.id, args, questions, path, *known)
-        await self._fire(
+        await self.fire(
             ApprovalRequestEvent,
             id=kept.id,
             questions=tuple(q.text for q in questions),
@@ -258,7 +255,7 @@ class ToolCallRun:
         """Write the decision, emit ``approval_resolved``, and remember an approval; return ``answer``."""
         if kept is not None:
             await kept.resolve(answer)
-        await self._fire(
+        await self.fire(
             ApprovalResolvedEvent,
             id=self.question or call_name(self._run, self.call.id),
             questions=tuple(q.text for q in questions),
@@ -318,7 +315,7 @@ class ToolCallRun:
 
     async def _start(self) -> None:
         self._started = True
-        await self._fire(ToolExecutionStartEvent)
+        await self.fire(ToolExecutionStartEvent)
 
     async def execute(self, unstarted: Sequence[str] = ()) -> None:
         """Run a prepared call, and give the call its result. A tool with effects waits until the disk has its call (I10)."""
@@ -357,11 +354,7 @@ class ToolCallRun:
         hooks = run.agent.around.of("wrap_tool_call")
         call = wrapped(hooks, self._event(tool), body, self._bus.context) if hooks else body
         try:
-            async with asyncio.timeout(None) as limit:
-                if tool.timeout is not None:
-                    # the loop keeps a cancelled timer, which must not keep the context of the run alive
-                    Context().run(limit.reschedule, run.loop.time() + tool.timeout)
-                output = checked(tool, await call())
+            output = checked(tool, await (call() if tool.timeout is None else _limited(call(), tool.timeout)))
             return output, Outcome.error if output.is_error else Outcome.ok
         except TimeoutError as error:
             if tool.timeout is None:
@@ -408,7 +401,7 @@ class ToolCallRun:
             self._ctx.close()
         await self._updates.drain()
         self._ended = True
-        await self._fire(ToolExecutionEndEvent, outcome=Outcome.suspended, guards=self._guards)
+        await self.fire(ToolExecutionEndEvent, outcome=Outcome.suspended, guards=self._guards)
 
     @property
     def asks(self) -> bool:
@@ -443,7 +436,7 @@ class ToolCallRun:
     async def _patched(self, output: ToolOutput, outcome: Outcome, duration: float) -> Answer:
         """Emit ``after_tool_result``; return the output and the outcome with the changes of the handlers."""
         try:
-            patch = await self._fire(
+            patch = await self.fire(
                 ToolResultEvent,
                 raw_args=self.call.args or EMPTY,
                 content=self._content(output),
@@ -487,9 +480,7 @@ class ToolCallRun:
         """Set the result of the call, unless the call has one; record the usage; emit ``tool_execution_end``."""
         if self.result is not None:
             return
-        nested = TokenUsage()
-        if self._ctx is not None:
-            nested = self._ctx.close()
+        nested = self._ctx.close() if self._ctx is not None else _UNUSED
         self.terminate = self.terminate or output.terminate
         result = self.result = ToolResultMessage(
             tool_call_id=self.call.id,
@@ -522,7 +513,7 @@ class ToolCallRun:
         if self._ended:  # the call waited for an agent inside it
             return
         self._ended = True
-        await self._fire(
+        await self.fire(
             ToolExecutionEndEvent,
             content=result.content,
             details=self._run.redact(details),
@@ -539,7 +530,8 @@ class InProcessExecutor(ToolExecutor):
     async def execute(self, tool: Tool, args: Mapping[str, Any], ctx: Any) -> ToolOutput:
         """Call the function of the tool, and return its output; raise :class:`ToolError` for another type."""
         function = tool.execute if callable(tool.execute) else load_object(tool.execute)
-        if inspect.iscoroutinefunction(function):
+        code = getattr(function, "__code__", None)
+        if (code is not None and code.co_flags & inspect.CO_COROUTINE) or inspect.iscoroutinefunction(function):
             answer = await function(args, ctx)
         else:
             # a plain function must not block the loop
@@ -578,7 +570,7 @@ class CallContext:
         self.run_id: str | None = run.id
         self.agent_path = run.bus.agent_path
         self.settled = False
-        self._nested = TokenUsage()
+        self._nested = _UNUSED
         self._updates = updates
         self._n = self._asked = 0
 
@@ -632,6 +624,13 @@ class CallContext:
         """End the updates of the call; return the usage of the runs inside the call."""
         self.settled, self._call = True, None
         return self._nested
+
+
+async def _limited(work: Coroutine[Any, Any, ToolOutput], seconds: float) -> ToolOutput:
+    async with asyncio.timeout(None) as limit:
+        # the loop keeps a cancelled timer, which must not keep the context of the run alive
+        Context().run(limit.reschedule, asyncio.get_running_loop().time() + seconds)
+        return await work
 
 
 def _as_output(value: Any) -> ToolOutput:

@@ -103,7 +103,8 @@ class Toolbox(Part):
     def _ask_sets(self) -> tuple[tuple[Tool, ...], ...]:
         agent = self._agent
         now = (agent.events.run_id, agent.events.session_id, agent.target, agent.ui)
-        kept = self._answers if now == self._asked_for else [None] * len(self._sets)
+        # between runs people change settings, rules and skills
+        kept = self._answers if now == self._asked_for and now[0] is not None else [None] * len(self._sets)
         self._asked_for = now
         return tuple(
             [
@@ -113,7 +114,7 @@ class Toolbox(Part):
         )
 
     def changed(self) -> None:
-        """Ask the lasting tool sets again before the next request."""
+        """Ask the lasting tool sets again before the next request. A set whose answer does not last says so while it is asked."""
         self._asked_for = None
 
     def of_plugins(self) -> Iterator[tuple[Tool, str | None]]:

@@ -253,7 +253,7 @@ class EventBus(Subscriptions):
         if record.timeout is not None and seconds > record.timeout:
             # A plain function cannot be interrupted.
             raise HandlerTimeout(f"it did not finish within {record.timeout:g} s")
-        if answer is not None and not isinstance(answer, EventResult) and isawaitable(answer):
+        if answer is not None and (type(answer) is CoroutineType or isawaitable(answer)):
             answer = await drive(answer, record.timeout, self)
         if answer is not None and record.phase != OBSERVER:
             self.check_answer(event, answer)

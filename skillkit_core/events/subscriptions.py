@@ -187,7 +187,8 @@ _Table: TypeAlias = dict[str, tuple[HandlerRecord, ...]]
 class Subscriptions:
     """The handlers of one agent: those of the host's plugins, those that were added, and those of the parent.
 
-    ``table`` holds the handlers by event, in the order in which they are called, without events that have no handler.
+    ``table`` holds the handlers by event, in the order in which they are called, without events that have no handler;
+    ``armed`` the topics of :meth:`arm`.
     """
 
     def __init__(self, host: Host | None = None) -> None:
@@ -200,7 +201,7 @@ class Subscriptions:
         self.parent: Subscriptions | None = None
         self.agent_path: tuple[str, ...] = ("main",)
         self._children: WeakSet[Subscriptions] | None = None
-        self._armed: frozenset[str] = frozenset()
+        self.armed: frozenset[str] = frozenset()
         self.table: _Table = {}
 
     @property
@@ -222,24 +223,14 @@ class Subscriptions:
 
     @overload
     def on(
-        self,
-        event: str | type[Event],
-        handler: None = None,
-        *,
-        phase: Phase = ...,
-        tools: Iterable[str] | None = ...,
+        self, event: str | type[Event], handler: None = None, *, phase: Phase = ..., tools: Iterable[str] | None = ...,
         timeout: float | None = ...,
-    ) -> Callable[[H], H]: ...
+    ) -> Callable[[H], H]: ...  # fmt: skip
     @overload
     def on(
-        self,
-        event: str | type[Event],
-        handler: HandlerFunction,
-        *,
-        phase: Phase = ...,
-        tools: Iterable[str] | None = ...,
+        self, event: str | type[Event], handler: HandlerFunction, *, phase: Phase = ..., tools: Iterable[str] | None = ...,
         timeout: float | None = ...,
-    ) -> Unsubscribe: ...
+    ) -> Unsubscribe: ...  # fmt: skip
     def on(
         self,
         event: str | type[Event],
@@ -330,22 +321,22 @@ class Subscriptions:
 
     def arm(self, *topics: str) -> None:
         """Call from now on the plugins' handlers that wait for one of these topics (``hookimpl(while_=...)``); ``"*"``: all."""
-        if not self._armed.issuperset(topics):
-            self._arm(self._armed.union(topics))
+        if not self.armed.issuperset(topics):
+            self._arm(self.armed.union(topics))
 
     def disarm(self, *topics: str) -> None:
         """Call the handlers that wait for these topics no longer."""
-        self._arm(self._armed.difference(topics))
+        self._arm(self.armed.difference(topics))
 
     def _arm(self, topics: frozenset[str]) -> None:
         with self._lock:
-            self._armed = topics
+            self.armed = topics
             names = [name for name, impls in self._impls.items() if any(r.while_ for r in impls.values())]
             self._compile(*names)
 
     def _live(self, name: str) -> list[HandlerRecord]:
         """Return the records of plugins, without those that wait for a topic that is not armed."""
-        records, armed = self._impls.get(name, {}).values(), self._armed
+        records, armed = self._impls.get(name, {}).values(), self.armed
         return [r for r in records if not r.while_ or "*" in armed or not armed.isdisjoint(r.while_)]
 
     def refresh(self) -> None:
@@ -359,6 +350,9 @@ class Subscriptions:
             for name, cls in self.known.items():
                 impls = {impl: from_impl(impl, cls) for impl in self._host.impls(name)}
                 impls |= {impl: from_impl(impl, cls, observes=True) for impl in observers}
+                for record in impls.values():
+                    if any(topic[:8] == "setting:" and self._host.config.raw(topic[8:]) for topic in record.while_):
+                        record.while_ = frozenset()
                 if impls:
                     found[name] = impls
             always = {name: [r for r in impls.values() if not r.while_] for name, impls in found.items()}
@@ -370,7 +364,7 @@ class Subscriptions:
                     # A running emit must not call a removed handler.
                     record.live(impl in records.get(name, {}))
             self._impls, self.table = records, table
-            if self._handlers or self._observers or self._armed or self.parent is not None or self._children:
+            if self._handlers or self._observers or self.armed or self.parent is not None or self._children:
                 self._compile(*self.known)
 
     def forget(self, plugin: str) -> None:

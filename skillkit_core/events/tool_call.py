@@ -66,7 +66,9 @@ class _Decider:
     def __init__(self, bus: EventBus, event: ToolCallEvent) -> None:
         self.bus = bus
         self.event = event  # nobody else has it, each handler gets a copy
-        self.answers: dict[HandlerRecord, ToolCallEventResult] = {}  # in the order in which they were first asked
+        self.answers: dict[
+            HandlerRecord, ToolCallEventResult | None
+        ] = {}  # in the order in which they were first asked
         self.changed_by: HandlerRecord | None = None
         self.blocks: list[tuple[str, str | None]] = []
 
@@ -84,7 +86,7 @@ class _Decider:
             self.blocks.append((reason, record.plugin))
             return None
         # an answer on the final arguments replaces the first one
-        self.answers[record] = answer or ToolCallEventResult()
+        self.answers[record] = answer
         if answer is not None and answer.block:
             self.blocks.append((answer.reason or f"blocked by {record.label}", record.plugin))
         return answer
@@ -135,7 +137,10 @@ class _Decider:
 
     def decision(self) -> ToolCallDecision:
         """Return all answers as one: block over ask over substitute over allow."""
-        terminate = any(answer.terminate for answer in self.answers.values())
+        answers = [(record, answer) for record, answer in self.answers.items() if answer is not None]
+        if not (answers or self.blocks or self.changed_by):
+            return ToolCallDecision(args=self.event.args)
+        terminate = any(answer.terminate for _, answer in answers)
         if self.blocks:
             reasons = "; ".join(dict.fromkeys(reason for reason, _ in self.blocks))
             blocked = freeze({plugin or "application": "block" for _, plugin in self.blocks})
@@ -143,16 +148,16 @@ class _Decider:
             return ToolCallDecision(True, reasons, first, self.event.args, terminate=terminate, guards=blocked)
         changed = self.changed_by
         said = {changed.plugin or "application": "change"} if changed is not None else {}
-        for record, answer in self.answers.items():
+        for record, answer in answers:
             if answer.ask is not None or answer.result is not UNSET:
                 said[record.plugin or "application"] = "substitute" if answer.ask is None else "ask"
-        asked = [Question(a.ask, r.plugin, a.ask_key, a.ask_rule) for r, a in self.answers.items() if a.ask is not None]
+        asked = [Question(a.ask, r.plugin, a.ask_key, a.ask_rule) for r, a in answers if a.ask is not None]
         return ToolCallDecision(
             args=self.event.args,
             changed_by=changed.label if changed is not None else None,
             plugin=changed.plugin if changed is not None else None,
             questions=tuple(asked),
-            result=next((a.result for a in self.answers.values() if a.result is not UNSET), UNSET),
+            result=next((a.result for _, a in answers if a.result is not UNSET), UNSET),
             terminate=terminate,
             guards=freeze(said) if said else EMPTY,
         )

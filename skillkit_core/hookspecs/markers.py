@@ -24,17 +24,10 @@ _pluggy_impl = HookimplMarker(PROJECT)
 def hookimpl(function: F) -> F: ...
 @overload
 def hookimpl(
-    *,
-    phase: Phase | None = None,
-    timeout: float | None = None,
-    tryfirst: bool = False,
-    trylast: bool = False,
-    wrapper: bool = False,
-    optionalhook: bool = False,
-    specname: str | None = None,
-    tools: tuple[str, ...] | None = None,
+    *, phase: Phase | None = None, timeout: float | None = None, tryfirst: bool = False, trylast: bool = False,
+    wrapper: bool = False, optionalhook: bool = False, specname: str | None = None, tools: tuple[str, ...] | None = None,
     while_: tuple[str, ...] = (),
-) -> Callable[[F], F]: ...
+) -> Callable[[F], F]: ...  # fmt: skip
 def hookimpl(
     function: F | None = None,
     *,
@@ -58,7 +51,8 @@ def hookimpl(
         timeout: lifecycle hooks only: seconds, counted once the handler suspends; default: 30, guards 60.
         tools: lifecycle hooks of tools only: names of the tools whose events the function gets; default: all.
         while_: lifecycle hooks only: topics; the function is called where :meth:`EventBus.arm` has armed one of them. A note
-            of that type in the session arms by itself. Default: always.
+            of that type in the session arms by itself, and so does the setting for a topic ``setting:acme.limits``.
+            Default: always.
         wrapper: refused on lifecycle hooks: use ``wrap_model_call`` and ``wrap_tool_call``.
         optionalhook: accept the function when no installed plugin defines the hook.
         specname: the hook's name, when the function has another name.

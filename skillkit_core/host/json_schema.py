@@ -31,7 +31,7 @@ _NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "
 _VALUES = frozenset({"enum", "const", "default", "example", "examples", "dependentRequired", "discriminator"})
 MAX_DEPTH = 64
 _TYPES: Mapping[str, Callable[[Any], bool]] = {
-    "object": lambda v: isinstance(v, Mapping),
+    "object": lambda v: isinstance(v, (dict, Mapping)),
     "array": lambda v: isinstance(v, (list, tuple)),
     "string": lambda v: isinstance(v, str),
     "boolean": lambda v: isinstance(v, bool),
@@ -126,7 +126,7 @@ def _check(schema: Any, value: Any, path: str, root: Any, depth: int) -> Iterato
         yield from _check(target, value, path, root, depth + 1)
     yield from _check_type(schema, value, path)
     yield from _check_combined(schema, value, path, root, depth)
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):
         yield from _check_object(schema, value, path, root, depth)
     elif isinstance(value, str):
         yield from _check_string(schema, value, path)
@@ -206,7 +206,7 @@ def _check_dependent(
     schema: Mapping[str, Any], value: Mapping[str, Any], path: str, root: Any, depth: int
 ) -> Iterator[str]:
     for key in ("dependentRequired", "dependentSchemas", "dependencies"):  # the last one is the older way to write both
-        for name, needs in (schema.get(key) or {}).items():
+        for name, needs in (schema[key] or {}).items() if key in schema else ():
             if name in value and isinstance(needs, (list, tuple)):
                 for missing in [other for other in needs if other not in value]:
                     yield _at(path, f"{missing!r} is missing, which {name!r} needs")

@@ -210,6 +210,7 @@ class Host:
         vars(self).pop("config", None)
         if self._plugins is not None:
             self._configure(self._plugins)
+        self._listen_again()
 
     def _configure(self, loading: Plugins) -> None:
         for name in list(loading.loaded):
@@ -405,15 +406,18 @@ class Host:
             bus.context.when_idle(work)
         return bool(running)
 
-    def _changed(self) -> None:
+    def _listen_again(self) -> None:
         self.handler_records = None
+        for bus in self._attached():
+            bus.refresh()
+
+    def _changed(self) -> None:
         self.generation += 1
         if self._secrets is not None:
             self._secrets.forget_awaited()
         if self._skills is not None:
             self.reload_skills()
-        for bus in self._attached():
-            bus.refresh()
+        self._listen_again()
 
     def state(self, plugin: str) -> dict[str, Any]:
         """Return the plugin's state for this host: a dict in memory that the plugin may change, and that ends with the host.

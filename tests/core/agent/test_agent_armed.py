@@ -85,6 +85,20 @@ def test_a_note_arms_by_its_type_and_so_does_the_session_that_holds_it(go: Any) 
     go(main())
 
 
+def test_a_setting_arms_by_its_name_also_in_agents_that_are_there(go: Any) -> None:
+    async def main() -> None:
+        host = Host(plugins=[guard("setting:limits.turns", [])], discover=False, settings={"limits": {"tool_calls": 50}})
+        async with AgentRunner(AgentConfig(tools=(ADD,)), host=host) as agent:
+            assert await call_add(agent) == "4"
+            host.configure({"limits.turns": 9})
+            assert await call_add(agent) == "Blocked: armed"
+        host = Host(plugins=[guard("setting:limits.turns", [])], discover=False, settings={"limits": {"turns": 9}})
+        async with AgentRunner(AgentConfig(tools=(ADD,)), host=host) as agent:
+            assert await call_add(agent) == "Blocked: armed"
+
+    go(main())
+
+
 def test_moving_to_a_branch_with_the_note_arms(go: Any) -> None:
     async def main() -> None:
         host = Host(plugins=[guard("waits.alarm", [])], discover=False)
@@ -162,6 +176,10 @@ def test_a_lasting_tool_set_is_asked_once_a_run_and_after_a_change(go: Any) -> N
             await agent.chat("work")
             assert asked.count("lasting") == 1
             assert asked.count("each") == 3  # requests
+            asked.clear()
+            assert {tool.name for tool in agent.tools} >= sets.keys() and asked == ["lasting", "each"], (
+                "between two runs"
+            )
             asked.clear()
             agent.set_adapter(ScriptedModel([Reply(calls=[Call("change", {})]), "done"]))
             await agent.chat("change")
