@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import skillkit_permissions.plugin
 from skillkit_permissions.memory import Memory
-from skillkit_permissions.policy import mode_of, next_mode, policy_of, set_mode
+from skillkit_permissions.policy import mode_of, next_mode, policy_of, rules_of, set_mode
 
 from skillkit_core import AgentConfig, AgentRunner, ApprovalDecision, Approver, Tool, hookimpl
 from skillkit_core.testing import Call, Reply, ScriptedModel
@@ -262,6 +262,46 @@ def test_rules_of_another_plugin_count(desk, make_host):
     host = make_host(("permissions", skillkit_permissions.plugin), desk.tools, Knows(), cwd=desk.folder)
     ended = desk.run(host, Call("rocket"), Call("think"))
     assert outcomes(ended) == ["ok", "blocked"] and "(knows)" in ended[1][1]
+
+
+def test_a_plugin_with_topics_is_asked_where_one_of_them_is_armed(make_host, desk):
+    asked = []
+
+    class Forbids:
+        while_ = ("office",)
+
+        def __init__(self, host):
+            pass
+
+        def __call__(self, agent):
+            asked.append(agent)
+            return [("office hours", {"deny": ["rocket"]})]
+
+    class Hours:
+        name = "hours"
+
+        @hookimpl(optionalhook=True)
+        def register_permission_rules(self, register):
+            from skillkit_core.descriptors import Factory
+
+            register(Factory("office hours", Forbids))
+
+    host = make_host(("permissions", skillkit_permissions.plugin), desk.tools, Hours(), cwd=desk.folder)
+
+    async def below(args, ctx):
+        async with AgentRunner(AgentConfig()) as nested:
+            return str(len(rules_of(nested, policy_of(host)).deny))
+
+    async def rules(*armed):
+        """How many rules forbid something to an agent, and to one below it."""
+        async with AgentRunner(AgentConfig(tools=(Tool("ask", "Ask.", below, ANY),)), host=host) as agent:
+            agent.events.arm(*armed)
+            agent.set_adapter(ScriptedModel([Reply(calls=[Call("ask")]), "done"]))
+            await agent.chat("go")
+            return len(rules_of(agent, policy_of(host)).deny), int(agent.messages[-2].text)
+
+    assert asyncio.run(rules()) == (0, 0) and asked == []
+    assert asyncio.run(rules("office")) == asyncio.run(rules("*")) == (1, 1)
 
 
 def test_the_next_mode_is_none_that_the_policy_forbids(make_host, desk):

@@ -230,3 +230,33 @@ def test_without_the_parser_every_line_asks_and_denied_tools_stay_denied(judged,
     monkeypatch.setattr(skillkit_permissions.shell, "_parser", lambda: None)
     assert set(judged("ls\ngit status").values()) == {"ask"}
     assert set(judged("ls", {"deny": ["Bash"]}).values()) == {"deny"}
+
+
+@pytest.fixture
+def parsed(monkeypatch):
+    """The lines with which the parser was started."""
+    from skillkit_permissions import shell
+
+    started, run = [], shell.subprocess.run
+
+    def counted(command, **how):
+        started.append(how["input"].decode())
+        return run(command, **how)
+
+    shell._read_by.cache_clear()
+    monkeypatch.setattr(shell.subprocess, "run", counted)
+    return started
+
+
+def test_the_parser_is_started_once_for_a_line_that_comes_again(judged, parsed):
+    for rules in (RULES, {"deny": ["Bash(git:*)"]}, {"ask": ["Bash(git:*)"]}):
+        judged("git status --short", rules)
+    assert parsed == ["git status --short"]
+
+
+def test_in_bypass_without_a_rule_the_parser_is_not_started(judged, parsed):
+    odd = "rm -rf /\ncat ~root/x\nif\n$X"
+    assert set(judged(odd, {"allow": ["Bash(ls:*)"]}, "bypass").values()) == {"allow"} and parsed == []
+    for rule in ("Bash(cp:*)", "Edit(kept)", "WebFetch(domain:example.com)"):
+        judged("make all", {"deny": [rule]}, "bypass")
+    assert parsed == ["make all"]

@@ -10,7 +10,7 @@ from .paths import Place
 from .request import Decision, Request
 from .rules import Rule, Rules
 
-__all__ = ["decide", "decide_request"]
+__all__ = ["decide", "decide_request", "on_disk"]
 
 _RANK = {"allow": 0, "ask": 1, "deny": 2}
 
@@ -34,19 +34,16 @@ def decide(rules: Mapping[str, Sequence[str]], request: Mapping[str, Any]) -> di
 
 def decide_request(rules: Rules, request: Request) -> Decision:
     """Decide a request: the strictest rule that is about it counts, and without one the mode."""
-    bare = _bare(rules.deny, request)
+    bare = _bare(rules.deny, request) if rules.deny else None
     if bare is not None:
         return Decision("deny", "a rule forbids it", bare.text, bare.origin)
-    changed = next(
+    changed = rules.allow and next(
         (r for r in rules.allow if r.definition not in ("", request.definition) and r.names(request.tool)), None
     )
-    if changed is not None:
+    if changed:
         rules = replace(rules, allow=tuple(r for r in rules.allow if r.definition in ("", request.definition)))
     if request.line is not None:
-        # most runs ask about no shell line, and need not import what reads one
-        from .commandline import decide_line
-
-        found = decide_line(rules, request)
+        found = _decide_line(rules, request)
     elif request.edits or request.reads:
         found = _decide_files(rules, request)
     elif request.urls:
@@ -55,13 +52,34 @@ def decide_request(rules: Rules, request: Request) -> Decision:
         found = _decide_name(rules, request)
     if request.names_files:
         found = max([found, *_named_files(rules, request)], key=lambda d: _RANK[d.outcome])
-    if changed is not None and found.outcome == "ask" and not found.rule:
+    if changed and found.outcome == "ask" and not found.rule:
         reason = f"its server describes {request.tool} differently than when it was allowed"
         return replace(found, reason=reason, origin=changed.origin)
-    asked = _bare(rules.ask, request)
+    asked = _bare(rules.ask, request) if rules.ask else None
     if asked is not None and found.outcome == "allow":
         return Decision("ask", "a rule asks", asked.text, asked.origin)
     return found
+
+
+def on_disk(rules: Rules, request: Request) -> bool:
+    """Return whether the decision looks at the disk, where links are followed, or reads a shell line."""
+    if request.line is not None and not _lifts(rules, request):
+        return True
+    return request.edits or request.reads or request.names_files
+
+
+def _lifts(rules: Rules, request: Request) -> bool:
+    """Return whether the mode answers every question about a shell line, because nothing can be hidden from a rule."""
+    return request.mode == "bypass" and not (rules.deny or rules.ask)
+
+
+def _decide_line(rules: Rules, request: Request) -> Decision:
+    if _lifts(rules, request):
+        return Decision("allow", "the mode is bypass")
+    # most runs ask about no shell line, and need not import what reads one
+    from .commandline import decide_line
+
+    return decide_line(rules, request)
 
 
 def _bare(rules: Sequence[Rule], request: Request) -> Rule | None:
@@ -153,17 +171,16 @@ def _decide_name(rules: Rules, request: Request) -> Decision:
     for rule in (*rules.deny, *rules.ask):
         if rule.problem and rule.kind == "deny" and any(rule.names(n) for n in names):
             return Decision("ask", f"a rule cannot be read: {rule.problem}", rule.text, rule.origin)
-    allowed = next(
+    allowed = rules.allow and next(
         (r for r in rules.allow if not r.problem and r.spec is None and any(r.names(n) for n in names)), None
     )
     if request.harmless:
         return Decision("allow", "the tool changes nothing")
     if request.mode == "read-only":
-        if allowed is not None and request.installed:
+        if allowed and request.installed:
             return Decision("allow", "a rule allows it", allowed.text, allowed.origin)
-        outcome = "deny" if allowed is None else "ask"
-        return Decision("ask" if outcome == "ask" else "deny", "the mode is read-only")
-    if allowed is not None:
+        return Decision("ask" if allowed else "deny", "the mode is read-only")
+    if allowed:
         return Decision("allow", "a rule allows it", allowed.text, allowed.origin)
     if request.installed:
         return Decision("allow", "it was installed to run")

@@ -3,43 +3,57 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from skillkit_core.events.results import ToolCallEventResult
 
-from .decide import decide_request
+from .decide import decide_request, on_disk
 from .memory import Scope
-from .policy import mode_of, policy_of, request_for, rules_of
-from .request import Decision
-from .rules import Kind
+from .paths import NOWHERE
+from .policy import Policy, mode_of, place_of, policy_of, rules_of, said_of
+from .request import Decision, Request
+from .rules import Kind, Rules
 
 if TYPE_CHECKING:
-    from skillkit_core import HandlerContext
+    from skillkit_core import AgentRunner, HandlerContext
     from skillkit_core.events.types import ApprovalResolvedEvent, ToolCallEvent
 
 __all__ = ["before_tool_call", "learn", "sentence"]
 
 
-async def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | None:
-    """Block a call, ask about it, or let it run."""
+def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> Any:
+    """Block a call, ask about it, or let it run; return the answer, or an awaitable of it where the disk is looked at."""
     agent = ctx.agent
     if agent is None:
         return ToolCallEventResult(block=True, reason="permissions: the call belongs to no agent")
     policy = policy_of(agent.host)
+    said = said_of(agent, policy)
+    mode, rules = mode_of(agent, policy, said=said), rules_of(agent, policy, said)
     # what the application itself hands to the agent is as good as installed by a person
-    given = any(tool.name == event.tool_name for tool in agent.toolbox.own)
-    request = request_for(
-        agent.host, event.tool_name, event.args, event.annotations, mode_of(agent, policy), agent.cwd, given=given
-    )
-    rules = rules_of(agent, policy)
-    # links are followed on the disk, and the parser of shell lines is a process; a name and a host are just looked at
-    looked = asyncio.to_thread(decide_request, rules, request) if request.on_disk else None
-    decision = decide_request(rules, request) if looked is None else await looked
+    given = event.tool_name in [tool.name for tool in agent.toolbox.own]
+    request = Request(event.tool_name, event.args, NOWHERE, mode, event.annotations, given)
+    if on_disk(rules, request):
+        return _looked_up(agent, policy, event.tool_call_id, rules, request)
+    return _answer(agent, policy, event.tool_call_id, request, decide_request(rules, request))
+
+
+async def _looked_up(
+    agent: AgentRunner, policy: Policy, call_id: str, rules: Rules, request: Request
+) -> ToolCallEventResult | None:
+    """Answer in a thread: links are followed on the disk, and the parser of shell lines is a process."""
+    request = replace(request, place=place_of(agent.host, agent.cwd))
+    return _answer(agent, policy, call_id, request, await asyncio.to_thread(decide_request, rules, request))
+
+
+def _answer(
+    agent: AgentRunner, policy: Policy, call_id: str, request: Request, decision: Decision
+) -> ToolCallEventResult | None:
     if decision.outcome == "allow":
         return None
     if decision.outcome == "deny":
         return ToolCallEventResult(block=True, reason=sentence(decision))
-    agent.state("permissions").setdefault("asked", {})[event.tool_call_id] = decision.offer, request.definition
+    agent.state("permissions").setdefault("asked", {})[call_id] = decision.offer, request.definition
     if not decision.offer:
         return ToolCallEventResult(ask=sentence(decision))
     rule = " and ".join(decision.offer)
@@ -79,3 +93,4 @@ async def learn(event: ApprovalResolvedEvent, ctx: HandlerContext) -> None:
     kind: Kind = "allow" if event.decision == "allow" else "deny"
     where = "" if scope == "ever" else where
     await asyncio.to_thread(policy.memory.add, offer, kind, scope, where, days, definition=definition)
+    agent.toolbox.changed()

@@ -93,7 +93,8 @@ class Memory:
         Raises:
             ConfigError: the file cannot be read, or is damaged.
         """
-        return _current(self._read()[0])
+        kept = self._read()[0]
+        return _current(kept) if kept else ()
 
     def rules(self, project: str, session: str | None) -> Rules:
         """Return the rules that hold in a project and a session."""

@@ -23,6 +23,8 @@ class Hooks:
 
         ``create`` makes a function ``(agent) -> [(origin, {"allow": [...], "ask": [...], "deny": [...]}), ...]``, which is
         called for every tool call. A mapping may also have a ``mode``, which makes the agent's mode stricter, never looser.
+        Where the function has topics as the attribute ``while_``, it is called for agents in which, or above which, one of them
+        is armed (``agent.events.arm``, or a note of that type).
         """
 
     @hookspec
@@ -76,7 +78,7 @@ def register_tools(register: Callable[[ToolSet], None]) -> None:
     """Offer the opt-in tools that a rule allows or asks about."""
     from skillkit_core.tools import ToolSet
 
-    register(ToolSet("allowed by rules", "skillkit_permissions.policy:offered_tools"))
+    register(ToolSet("allowed by rules", "skillkit_permissions.policy:offered_tools", lasting=True))
 
 
 @hookimpl
@@ -127,11 +129,11 @@ def explain_tools(agent: AgentRunner) -> Mapping[str, str]:
 
 
 @hookimpl(phase="guard")
-async def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | None:
+def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | Any:
     """Block a call, ask about it, or let it run."""
-    from . import guard
+    from .guard import before_tool_call as decided
 
-    return await guard.before_tool_call(event, ctx)
+    return decided(event, ctx)
 
 
 @hookimpl

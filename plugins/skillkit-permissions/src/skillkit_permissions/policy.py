@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,11 +26,13 @@ __all__ = [
     "policy_of",
     "request_for",
     "rules_of",
+    "said_of",
     "set_mode",
 ]
 
 # what another plugin says of an agent now: where it stands, the texts of rules by kind, and a mode
-SkillRules = Callable[[Any], Sequence[tuple[str, Mapping[str, Any]]]]
+Said = Sequence[tuple[str, Mapping[str, Any]]]
+SkillRules = Callable[[Any], Said]
 _STRICTNESS: Mapping[str, int] = {"read-only": 0, "ask": 1, "accept-edits": 2, "bypass": 3}
 
 
@@ -47,7 +49,7 @@ class Policy:
         days: how long answers are remembered.
         memory: the remembered answers.
         ignored: settings that do not count, and why.
-        sources: what other plugins say, and the version of their registry.
+        sources: what other plugins say, each with its topics, and the version of their registry.
         kept: what the rules mean for the tools of an agent that has no other rules.
     """
 
@@ -59,7 +61,7 @@ class Policy:
     days: float
     memory: Memory
     ignored: tuple[str, ...] = ()
-    sources: tuple[int, Sequence[SkillRules]] = (-1, ())
+    sources: tuple[int, Sequence[tuple[SkillRules, frozenset[str]]]] = (-1, ())
     kept: dict[str, Any] = field(default_factory=dict)
 
 
@@ -120,10 +122,10 @@ def _folder_of(agent: AgentRunner) -> str:
     return folder
 
 
-def rules_of(agent: AgentRunner, policy: Policy) -> Rules:
-    """Return the rules that count for an agent now."""
+def rules_of(agent: AgentRunner, policy: Policy, said: Said | None = None) -> Rules:
+    """Return the rules that count for an agent now; ``said``: what :func:`said_of` has returned."""
     found = _remembered(agent, policy)
-    for origin, texts in _of_plugins(agent, policy):
+    for origin, texts in said_of(agent, policy) if said is None else said:
         found += Rules.of(texts.get("deny", ()), texts.get("ask", ()), texts.get("allow", ()), origin)
     return found
 
@@ -134,24 +136,32 @@ def _remembered(agent: AgentRunner, policy: Policy) -> Rules:
     return policy.rules + memory.rules(_folder_of(agent), agent.session_id) if memory.all() else policy.rules
 
 
-def _of_plugins(agent: AgentRunner, policy: Policy) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def said_of(agent: AgentRunner, policy: Policy) -> Said:
+    """Return what other plugins say of an agent now. Who waits for a topic is asked where it, or an agent above, has armed it."""
     registry = agent.host.registry("permission_rules")
     if policy.sources[0] != registry.version:
-        policy.sources = registry.version, [registry.get(name) for name in registry.list()]
-    for source in policy.sources[1]:
-        yield from source(agent)
+        sources = [registry.get(name) for name in registry.list()]
+        policy.sources = registry.version, [(one, frozenset(getattr(one, "while_", ()))) for one in sources]
+    armed, parent, found = agent.events.armed, agent.parent, []
+    while parent is not None:
+        armed, parent = armed | parent.events.armed, parent.parent
+    for source, topics in policy.sources[1]:
+        if not topics or topics & armed or "*" in armed:
+            found += source(agent)
+    return found
 
 
-def mode_of(agent: AgentRunner, policy: Policy, wanted: Mode | None = None) -> Mode:
+def mode_of(agent: AgentRunner, policy: Policy, wanted: Mode | None = None, said: Said | None = None) -> Mode:
     """Return the mode of an agent: ``wanted``, else what a person chose for it, else the configured one.
 
-    It is never looser than what plugins say and than its parents'.
+    It is never looser than what plugins say and than its parents'. ``said`` as in :func:`rules_of`.
     """
-    modes: list[Mode] = [wanted or agent.state("permissions").get("mode", policy.mode)]
-    modes += [texts["mode"] for _, texts in _of_plugins(agent, policy) if texts.get("mode") in MODES]
-    if agent.parent is not None:
-        modes.append(mode_of(agent.parent, policy))
-    return min(modes, key=_STRICTNESS.__getitem__)
+    mode: Mode = wanted or agent.state("permissions").get("mode", policy.mode)
+    stricter = [texts["mode"] for _, texts in (said_of(agent, policy) if said is None else said) if "mode" in texts]
+    parent = agent.parent
+    if parent is not None:
+        stricter.append(mode_of(parent, policy))
+    return min([mode, *[one for one in stricter if one in MODES]], key=_STRICTNESS.__getitem__) if stricter else mode
 
 
 def next_mode(agent: AgentRunner, policy: Policy) -> Mode:
@@ -172,17 +182,10 @@ def set_mode(agent: AgentRunner, mode: Mode) -> None:
 
 
 def request_for(
-    host: Host,
-    tool: str,
-    args: Mapping[str, Any],
-    annotations: Mapping[str, Any],
-    mode: Mode,
-    cwd: Path,
-    *,
-    given: bool = False,
+    host: Host, tool: str, args: Mapping[str, Any], annotations: Mapping[str, Any], mode: Mode, cwd: Path
 ) -> Request:
     """Return the request of a tool call; the folders are looked up where files or a shell line are in question."""
-    request = Request(tool, args, NOWHERE, mode, annotations, given)
+    request = Request(tool, args, NOWHERE, mode, annotations)
     return replace(request, place=place_of(host, cwd)) if request.on_disk else request
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -53,6 +53,13 @@ class Request:
         mode: how strict to be where no rule decides.
         annotations: facts about the tool, from whoever brought it.
         given: the application handed the tool to the agent itself.
+        name: the name that rules have for the tool.
+        line: the shell line; ``None`` for a tool that takes none.
+        harmless: the tool changes nothing.
+        edits: the tool changes files and nothing else.
+        reads: the tool reads files and nothing else.
+        names_files: arguments of a tool that may do anything are declared as files, as those of an action are.
+        urls: the addresses that the call goes to: those of arguments, and those that are the annotation; empty: it takes none.
     """
 
     tool: str
@@ -61,42 +68,32 @@ class Request:
     mode: Mode = "ask"
     annotations: Mapping[str, Any] = field(default_factory=dict)
     given: bool = False
+    name: str = field(init=False)
+    line: str | None = field(init=False)
+    harmless: bool = field(init=False)
+    edits: bool = field(init=False)
+    reads: bool = field(init=False)
+    names_files: bool = field(init=False)
+    urls: tuple[str, ...] = field(init=False)
 
-    @property
-    def name(self) -> str:
-        """The name that rules have for the tool."""
-        return canonical(self.tool)
-
-    @property
-    def line(self) -> str | None:
-        """The shell line; ``None`` for a tool that takes none."""
-        key = self.annotations.get("command", "command" if self.name == "Bash" else None)
-        return None if key is None else _text(self.args.get(key))
-
-    @property
-    def edits(self) -> bool:
-        """Whether the tool changes files and nothing else."""
-        return self.name in EDITS or (self._mutates == "files" and not self._foreign)
-
-    @property
-    def reads(self) -> bool:
-        """Whether the tool reads files and nothing else."""
-        return self.name in READS or (self.harmless and "paths" in self.annotations)
-
-    @property
-    def names_files(self) -> bool:
-        """Whether arguments of a tool that may do anything are declared as files, as those of an action are."""
-        return "paths" in self.annotations and not (self.edits or self.reads or self._foreign)
+    def __post_init__(self) -> None:
+        set_, about, name = object.__setattr__, self.annotations, canonical(self.tool)
+        foreign = self._foreign
+        mutates, declared = None if foreign else about.get("mutates"), "paths" in about
+        set_(self, "name", name)
+        key = about.get("command", "command" if name == "Bash" else None)
+        set_(self, "line", None if key is None else _text(self.args.get(key)))
+        set_(self, "harmless", mutates == "none")
+        set_(self, "edits", name in EDITS or mutates == "files")
+        set_(self, "reads", name in READS or (self.harmless and declared))
+        set_(self, "names_files", declared and not (self.edits or self.reads or foreign))
+        told = about.get("host", "url" if name == "WebFetch" else ())
+        set_(self, "urls", () if told == () else self._addresses((told,) if isinstance(told, str) else told))
 
     @property
     def on_disk(self) -> bool:
         """Whether a decision looks at the disk, where links are followed, or reads a shell line."""
         return self.line is not None or self.edits or self.reads or self.names_files
-
-    @property
-    def harmless(self) -> bool:
-        """Whether the tool changes nothing."""
-        return self._mutates == "none" and not self._foreign
 
     @property
     def installed(self) -> bool:
@@ -110,11 +107,7 @@ class Request:
         """Digest of what a server says of its tool; empty for a tool of no server."""
         return _text(self.annotations.get("definition"))
 
-    @property
-    def urls(self) -> tuple[str, ...]:
-        """The addresses that the call goes to: those of arguments, and those that are the annotation; empty: it takes none."""
-        told = self.annotations.get("host", "url" if self.name == "WebFetch" else ())
-        keys = (told,) if isinstance(told, str) else told
+    def _addresses(self, keys: Iterable[str]) -> tuple[str, ...]:
         return tuple(key if "://" in key else _text(self.args.get(key)) for key in keys)
 
     @property
@@ -149,10 +142,6 @@ class Request:
         if isinstance(pattern, str) and "/" in (fixed := re.split(r"[*?\[{]", pattern)[0]):
             found += [posixpath.join(path, fixed.rpartition("/")[0] or "/") for path in found]
         return tuple(found)
-
-    @property
-    def _mutates(self) -> Any:
-        return self.annotations.get("mutates")
 
     @property
     def _foreign(self) -> bool:

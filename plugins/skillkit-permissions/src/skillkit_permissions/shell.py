@@ -11,7 +11,7 @@ import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 __all__ = ["LONGEST", "Command", "Line", "Redirect", "Word", "odd_characters", "parse"]
@@ -143,6 +143,11 @@ def _tree(line: str) -> Mapping[str, Any]:
     program = _parser()
     if program is None:
         raise _Unreadable("the parser is missing: install shfmt-py")
+    return _read_by(program, line)
+
+
+@lru_cache(64)  # several guards look at one line, and it comes again
+def _read_by(program: str, line: str) -> Mapping[str, Any]:
     try:
         done = subprocess.run(
             [program, "-ln", "bash", "--to-json"],
