@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 from skillkit_skills import plugin
 from skillkit_skills.actions import run_action
-from skillkit_skills.agent_skills import ACTIVATE, MANY_ACTIONS, skills_of, tool_name
+from skillkit_skills.agent_skills import ACTIVATE, ACTIVE, MANY_ACTIONS, skills_of, tool_name
 from skillkit_skills.content import MAX_RESOURCES, skill_content
 from skillkit_skills.context import skills_prompt
 from skillkit_skills.tools import skill_tools
 
 from skillkit_core.abort import AbortSignal
 from skillkit_core.errors import ToolError, UnknownName
+from skillkit_core.events.bus import EventBus
 from skillkit_core.events.types import ToolCallEvent
 from skillkit_core.messages import ImageBlock, TextBlock, ToolResultMessage, UserMessage, text_of
 
@@ -67,6 +68,11 @@ class Agent:
         self.host, self.session = host, session or Session()
         self.config = SimpleNamespace(skills=tuple(skills))
         self.target = None
+        self.events, self.looked_again = EventBus(), 0
+        self.toolbox = SimpleNamespace(changed=self.changed)
+
+    def changed(self):
+        self.looked_again += 1
 
 
 @dataclass
@@ -287,7 +293,9 @@ def test_an_active_skill_limits_tools_and_asks_for_what_it_names(host, tmp_path)
     put(tmp_path / "skills", "careful", text)
     agent = Agent(host.take(tmp_path / "skills"))
     assert ask(agent, "bash", command="ls") is None
+    assert (agent.events.armed, agent.looked_again) == (frozenset(), 0)
     skills_of(agent).activate("careful")
+    assert (agent.events.armed, agent.looked_again) == ({ACTIVE}, 1)
     assert ask(agent, "Bash", command="ls && rm -r x").block
     assert ask(agent, "bash", command="ls $(rm x)").block
     assert ask(agent, "Bash", command="ls") is None

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from skillkit_core import HandlerContext, Host, ModelDefinition
     from skillkit_core.events.types import AgentStartEvent, ModelSelectEvent, UsageEvent
 
+_UNKNOWN = "catalog.unknown"  # the topic while a person is to hear that the price or the window of a model is not known
+
 
 @hookimpl
 def register_models(register: Callable[[ModelDefinition], None], host: Host) -> None:
@@ -44,35 +46,47 @@ def resolve_model(name: str, provider: str | None, host: Host) -> ModelDefinitio
 
 
 @hookimpl
-async def agent_start(event: AgentStartEvent, ctx: HandlerContext) -> None:
-    """Say once when the model ends."""
-    await _say_end(event.model, ctx)
+def agent_start(event: AgentStartEvent, ctx: HandlerContext) -> Any:
+    """Say once when the model ends. Where its price or its window is not known, wait for its first answer."""
+    return _look_at(event.model, ctx)
 
 
 @hookimpl
-async def model_select(event: ModelSelectEvent, ctx: HandlerContext) -> None:
-    """Say the same of a model that was chosen later."""
-    await _say_end(event.model, ctx)
+def model_select(event: ModelSelectEvent, ctx: HandlerContext) -> Any:
+    """Do the same with a model that was chosen later."""
+    return _look_at(event.model, ctx)
 
 
-@hookimpl
+def _look_at(model: ModelDefinition | None, ctx: HandlerContext) -> Any:
+    if model is None or (model.cost is not None and model.context_window and "deprecated" not in model.options):
+        return None
+    agent = ctx.agent
+    if agent is None:
+        return None
+    if (model.cost is None or not model.context_window) and model not in agent.host.state("catalog").get("told", ()):
+        agent.events.arm(_UNKNOWN)
+    if model.options.get("deprecated"):
+        from .notices import end_line, say
+
+        return say(agent.host, agent.ui, end_line(model))
+    return None
+
+
+@hookimpl(while_=(_UNKNOWN,))
 async def usage(event: UsageEvent, ctx: HandlerContext) -> None:
     """Say once, when the model has answered, whether its price or its window is not known."""
     agent = ctx.agent
     if agent is None or agent.target is None or not event.usage.total or not agent.target.adapter.progressive:
         return  # a stand-in for a model costs nothing
     model = agent.target.model
-    if model.id == event.model and (model.cost is None or not model.context_window):
+    if model.id != event.model:
+        return
+    agent.events.disarm(_UNKNOWN)
+    if model.cost is None or not model.context_window:
         from .notices import say, unknown_line
 
+        agent.host.state("catalog").setdefault("told", []).append(model)
         await say(agent.host, agent.ui, unknown_line(model))
-
-
-async def _say_end(model: ModelDefinition | None, ctx: HandlerContext) -> None:
-    if ctx.agent is not None and model is not None and model.options.get("deprecated"):
-        from .notices import end_line, say
-
-        await say(ctx.agent.host, ctx.agent.ui, end_line(model))
 
 
 @hookimpl

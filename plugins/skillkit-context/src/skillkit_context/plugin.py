@@ -61,7 +61,8 @@ async def input(event: InputEvent, ctx: HandlerContext) -> None:
 
 def _reads(agent: AgentRunner) -> bool:
     """Return whether a model reads what is said here; a stand-in for a model takes each text for a request."""
-    return agent.target is None or agent.target.adapter.progressive
+    target = agent.target
+    return target is None or target.adapter.progressive
 
 
 def _work(agent: AgentRunner) -> str | None:

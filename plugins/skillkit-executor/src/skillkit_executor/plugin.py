@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from skillkit_core import AgentRunner, HandlerContext, Host, Tool, ToolCallEventResult, ToolExecutor, ToolSet
     from skillkit_core.events.types import AgentEndEvent, ApprovalResolvedEvent, ToolCallEvent
 
+_ESCALATE = "executor.escalate"  # the topic of what the tool needs
+
 
 @hookimpl
 def register_config(register: Callable[[ConfigSection], None]) -> None:
@@ -55,25 +57,32 @@ def register_tools(register: Callable[[ToolSet], None]) -> None:
 
 
 def _tools(agent: AgentRunner) -> Sequence[Tool]:
-    if not agent.host.config.raw("executor.escalate"):
+    section = agent.host.config.section("executor", None)
+    if section is None or not section.escalate:
         return ()
     from .escalation import tools_of
 
+    agent.events.arm(_ESCALATE)
     return tools_of(agent)
 
 
 @hookimpl(optionalhook=True)
 def register_permission_rules(register: Callable[[Factory], None]) -> None:
     """Leave the question about ``escalate`` to the guard below, where the plugin ``permissions`` is there."""
-    register(Factory("executor", _rules))
+    register(Factory("executor", _Rules))
 
 
-def _rules(host: Host) -> Callable[[AgentRunner], Sequence[tuple[str, Mapping[str, Sequence[str]]]]]:
-    rules = [("executor", {"allow": ["escalate"]})]
-    return lambda agent: rules if _tools(agent) else ()
+class _Rules:
+    while_ = (_ESCALATE,)
+
+    def __init__(self, host: Host) -> None:
+        pass
+
+    def __call__(self, agent: AgentRunner) -> Sequence[tuple[str, Mapping[str, Sequence[str]]]]:
+        return [("executor", {"allow": ["escalate"]})] if _tools(agent) else ()
 
 
-@hookimpl(phase="guard", tools=("escalate",))
+@hookimpl(phase="guard", tools=("escalate",), while_=(_ESCALATE,))
 async def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | None:
     """Ask a person whether a call that the sandbox refused may run again."""
     from .escalation import about_to
@@ -81,7 +90,7 @@ async def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCal
     return await about_to(event, ctx)
 
 
-@hookimpl(tools=("escalate",))
+@hookimpl(tools=("escalate",), while_=(_ESCALATE,))
 async def approval_resolved(event: ApprovalResolvedEvent, ctx: HandlerContext) -> None:
     """Write down what was decided about such a call."""
     from .escalation import resolved
@@ -89,7 +98,7 @@ async def approval_resolved(event: ApprovalResolvedEvent, ctx: HandlerContext) -
     await resolved(event, ctx)
 
 
-@hookimpl
+@hookimpl(while_=(_ESCALATE,))
 async def agent_end(event: AgentEndEvent, ctx: HandlerContext) -> None:
     """Write down which such calls wait behind another one."""
     if event.outcome == "suspended" and ctx.agent is not None:

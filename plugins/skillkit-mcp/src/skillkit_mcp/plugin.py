@@ -47,7 +47,7 @@ def register_tools(register: Callable[[ToolSet], None], host: Host) -> None:
     section = host.config.section("mcp", None)
     for name in section.variables if section is not None else ():
         host.remember_secret(host.environ.get(name) or "")
-    register(ToolSet("mcp", "skillkit_mcp.startup:offered_tools"))
+    register(ToolSet("mcp", "skillkit_mcp.startup:offered_tools", lasting=True))
 
 
 @hookimpl

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from logging import getLogger
-from pathlib import Path
+from os import F_OK, access
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
@@ -30,22 +30,24 @@ def any_server(host: Host) -> bool:
     if host in _left_out:
         return False
     own, project = _places(host)
-    if host.config.raw("mcp.servers") or own.exists() or (project.exists() and host.trusts(".mcp.json")):
+    if access(own, F_OK) or (access(project, F_OK) and host.trusts(".mcp.json")) or host.config.raw("mcp.servers"):
         return True
     return "mcp_servers" in host.kinds and bool(host.registry("mcp_servers").list())
 
 
-def _places(host: Host) -> tuple[Path, Path]:
+def _places(host: Host) -> tuple[str, str]:
     """Return the files of the user and of the project, which are looked at in every run and made once."""
     state = host.state("mcp")
     if "places" not in state:
-        state["places"] = host.config_dir / "mcp.json", host.cwd / ".mcp.json"
-    found: tuple[Path, Path] = state["places"]
+        state["places"] = str(host.config_dir / "mcp.json"), str(host.cwd / ".mcp.json")
+    found: tuple[str, str] = state["places"]
     return found
 
 
 class PermissionRules:
     """What ``alwaysAllow`` means in rules of the plugin ``permissions``."""
+
+    while_ = ("mcp",)
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -70,6 +72,7 @@ async def start(agent: AgentRunner) -> None:
     host = agent.host
     try:
         connections = connections_of(host)
+        agent.toolbox.changed()
         await connections.start()
     except UsageError as error:
         host.note("mcp", str(error), stage="mcp")
@@ -88,6 +91,7 @@ def offered_tools(agent: AgentRunner) -> tuple[Tool, ...]:
         return ()
     from .tools import offered_tools as of_servers
 
+    agent.toolbox.changed()  # servers come, go and change their tools in the middle of a run
     return of_servers(agent)
 
 

@@ -67,8 +67,7 @@ def _asked(agent: AgentRunner) -> bool:
 
 
 def _prompt(agent: AgentRunner) -> str | None:
-    session = agent.open_session
-    if activity_of(agent) != "plan" and (session is None or not session.notes(ACTIVITY)):
+    if ACTIVITY not in agent.events.armed and activity_of(agent) != "plan":
         return None
     from .activity import prompt_of
 
@@ -76,8 +75,7 @@ def _prompt(agent: AgentRunner) -> str | None:
 
 
 def _remembered(agent: AgentRunner) -> str | None:
-    session = agent.open_session
-    if session is None or not session.notes(TASKS):
+    if TASKS not in agent.events.armed:
         return None
     from .tasks import remembered
 
@@ -96,18 +94,21 @@ def register_slash_commands(register: Callable[[Any], None]) -> None:
 @hookimpl(optionalhook=True)
 def register_permission_rules(register: Callable[[Factory], None]) -> None:
     """Allow writing the plan without a question, where the plugin ``permissions`` is there."""
-    register(Factory("planning", _rules))
+    register(Factory("planning", _Rules))
 
 
-def _rules(host: Host) -> Callable[[AgentRunner], Sequence[Any]]:
-    def rules(agent: AgentRunner) -> Sequence[Any]:
+class _Rules:
+    while_ = (ACTIVITY,)
+
+    def __init__(self, host: Host) -> None:
+        pass
+
+    def __call__(self, agent: AgentRunner) -> Sequence[Any]:
         if agent.parent is not None or activity_of(agent) != "plan":
             return ()
         from .activity import rules_of
 
         return rules_of(agent)
-
-    return rules
 
 
 @hookimpl(optionalhook=True)

@@ -42,7 +42,9 @@ DEFAULTS = Settings()
 
 
 def activity_of(agent: AgentRunner) -> Activity:
-    """Return the activity of an agent's branch; an agent below one that plans plans, too."""
+    """Return the activity of an agent's branch; an agent below one that plans plans, too. A note of it arms its type."""
+    if agent.parent is None and ACTIVITY not in agent.events.armed:
+        return "execute"
     for one in agent.ancestors():
         session = one.open_session
         notes = session.notes(ACTIVITY) if session is not None else ()

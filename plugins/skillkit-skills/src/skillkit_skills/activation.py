@@ -127,7 +127,7 @@ async def _run(agent: AgentRunner, skill: Skill, commands: Sequence[str]) -> lis
     ) as below:
         if below.offered("bash") is None:
             return None
-        skills_of(below).commands_of = skill
+        skills_of(below).work_for(skill)
         below.set_adapter(_Calls("bash", [{"command": c} for c in commands]))
         await below.chat(f"The commands in the text of the skill {skill.name}.")
         results = [m for m in below.messages if isinstance(m, ToolResultMessage)]

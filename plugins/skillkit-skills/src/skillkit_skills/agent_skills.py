@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACTIVATE",
+    "ACTIVE",
     "FIND",
     "MANY_ACTIONS",
+    "SEARCHED",
     "AgentSkills",
     "Offer",
     "Plan",
@@ -40,7 +42,9 @@ __all__ = [
 ]
 
 ACTIVATE = "activate_skill"
+ACTIVE = "skills.active"  # the topic of the guard and of the rules of active skills
 FIND = "find_skills"
+SEARCHED = "skills.searched"  # the topic of what names skills with a request, because there are too many to list
 MANY_ACTIONS = 40
 ACTIONS_CHARS = 10_000  # of the actions that a model gets before it activated a skill
 PART_CHARS = (
@@ -121,7 +125,9 @@ def skills_of(agent: AgentRunner) -> AgentSkills:
     """The state of ``agent``; made at first, gone with the agent."""
     found = _agents.get(agent)
     if found is None:
-        found = _agents[agent] = AgentSkills(agent.host, agent.config.skills)
+        if agent.config.skills:
+            agent.events.arm(ACTIVE)  # also where one of them is not there, so that its guard refuses
+        found = _agents[agent] = AgentSkills(agent.host, agent.config.skills, agent)
         found.remember(agent.session)
     return found
 
@@ -167,10 +173,12 @@ class AgentSkills:
     Args:
         host: whose skills.
         active: names of skills that are active from the start.
+        agent: whose skills; the parts of it that are kept do not keep it alive.
     """
 
-    def __init__(self, host: Host, active: Sequence[str] = ()) -> None:
+    def __init__(self, host: Host, active: Sequence[str], agent: AgentRunner) -> None:
         self.host = host
+        self._events, self._toolbox = agent.events, agent.toolbox
         self.from_start = tuple(dict.fromkeys(map(self._address, active)))
         self.names: dict[str, None] = dict.fromkeys(self.from_start)
         """Of the active skills, in the order of their activation."""
@@ -223,11 +231,22 @@ class AgentSkills:
     def activate(self, name: str) -> None:
         """Make a skill active for the rest of the session."""
         self.names[name] = None
+        self.changed()
+
+    def changed(self) -> None:
+        """Guard calls from now on, and look at the tools again."""
+        self._events.arm(ACTIVE)
+        self._toolbox.changed()
+
+    def work_for(self, skill: Skill) -> None:
+        """Run the commands of a skill, and nothing else."""
+        self.commands_of = skill
+        self.changed()
 
     def open(self, skill: Skill) -> None:
         """Make a skill active for the rest of the session, and the internal skills that it requires."""
         for one in (skill, *companions(self.host, skill)):
-            self.names[address_of(self.host, one)] = None
+            self.activate(address_of(self.host, one))
 
     def usable(self, session: Any) -> tuple[Skill, ...]:
         """The skills that are offered, and those that a person or code opened, though no model may choose them."""

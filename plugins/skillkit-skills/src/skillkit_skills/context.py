@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from .agent_skills import ACTIVATE, Offer, request_of, skills_of
+from .agent_skills import ACTIVATE, SEARCHED, Offer, request_of, skills_of
 from .guard import forbidden_by
 from .listed import explain
 
@@ -28,6 +28,7 @@ def skills_prompt(agent: AgentRunner) -> str | None:
     if plan.searched:
         from .finding import introduction
 
+        agent.events.arm(SEARCHED)
         parts.append(introduction(len(state.offered(agent.session))))
     elif plan.catalogue:
         parts += [INTRODUCTION, plan.catalogue]

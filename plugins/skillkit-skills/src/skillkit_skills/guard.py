@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from skillkit_core.events.results import ToolCallEventResult
 from skillkit_core.skills import Skill
 
-from .agent_skills import ACTIVATE, FIND, skills_of, tool_name
+from .agent_skills import ACTIVATE, ACTIVE, FIND, skills_of, tool_name
 from .preapproval import disallowed, in_our_words, pre_approved, single_rules
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, HandlerContext, Host
     from skillkit_core.events.types import ToolCallEvent
 
-__all__ = ["before_tool_call", "forbidden_by", "permission_rules"]
+__all__ = ["PermissionRules", "before_tool_call", "forbidden_by"]
 
 
 def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | None:
@@ -87,13 +87,19 @@ def forbidden_by(name: str, args: Mapping[str, Any], active: Sequence[Skill]) ->
     return f"skill {limiting[0].name} allows only its own tools: {', '.join(limiting[0].tools) or 'none'}"
 
 
-def permission_rules(host: Host) -> Callable[[AgentRunner], Sequence[tuple[str, Mapping[str, Sequence[str]]]]]:
+class PermissionRules:
     """What active skills say for the plugin ``permissions``.
 
     The files of the skill can be read; ``allowed-tools`` approves, ``disallowed-tools`` denies.
     """
 
-    def rules(agent: AgentRunner) -> Sequence[tuple[str, Mapping[str, Sequence[str]]]]:
+    while_ = (ACTIVE,)
+
+    def __init__(self, host: Host) -> None:
+        pass
+
+    def __call__(self, agent: AgentRunner) -> Sequence[tuple[str, Mapping[str, Sequence[str]]]]:
+        """Return the rules of the skills that are active."""
         found = []
         state = skills_of(agent)
         for skill in [state.commands_of] if state.commands_of is not None else state.active():
@@ -106,5 +112,3 @@ def permission_rules(host: Host) -> Callable[[AgentRunner], Sequence[tuple[str, 
             if allow or deny:
                 found.append((f"skill {skill.name}", {"allow": allow, "deny": deny}))
         return found
-
-    return rules

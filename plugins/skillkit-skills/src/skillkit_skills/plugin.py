@@ -12,11 +12,14 @@ if TYPE_CHECKING:
     from skillkit_core import AgentRunner, HandlerContext, Host
     from skillkit_core.contracts.skill_loader import SkillSource
     from skillkit_core.events.results import BeforeAgentStartResult, InputResult, ToolCallEventResult
-    from skillkit_core.events.types import BeforeAgentStartEvent, InputEvent, ToolCallEvent
+    from skillkit_core.events.types import BeforeAgentStartEvent, InputEvent, SessionStartEvent, ToolCallEvent
     from skillkit_core.skills import Skill, SkillProblem
     from skillkit_core.tools import ToolSet
 
     from .gates import Request
+
+# topics: something is to be guarded; there are too many skills to list
+_ACTIVE, _SEARCHED = "skills.active", "skills.searched"
 
 
 class Hooks:
@@ -113,7 +116,7 @@ def register_tools(register: Callable[[ToolSet], None]) -> None:
     """A tool for every action, and ``activate_skill``."""
     from skillkit_core.tools import ToolSet
 
-    register(ToolSet("skills", "skillkit_skills.tools:skill_tools"))
+    register(ToolSet("skills", "skillkit_skills.tools:skill_tools", lasting=True))
 
 
 @hookimpl
@@ -150,12 +153,16 @@ def register_slash_commands(register: Callable[[Any], None]) -> None:
 
 
 @hookimpl
-def session_start(ctx: HandlerContext) -> None:
-    """No session keeps the keys of skills."""
+def session_start(event: SessionStartEvent, ctx: HandlerContext) -> None:
+    """No session keeps the keys of skills, and where skills may be active from the start, their guard waits for nothing."""
     from .actions import remember_secrets
 
-    if ctx.agent is not None:
-        remember_secrets(ctx.agent.host)
+    agent = ctx.agent
+    if agent is None:
+        return
+    if agent.config.skills or event.reason != "new":
+        agent.events.arm(_ACTIVE)
+    remember_secrets(agent.host)
 
 
 @hookimpl(timeout=3600)
@@ -168,7 +175,7 @@ def input(event: InputEvent, ctx: HandlerContext) -> InputResult | Any:
     return invocation.invoke(event, ctx)
 
 
-@hookimpl
+@hookimpl(while_=(_SEARCHED,))
 def before_agent_start(event: BeforeAgentStartEvent, ctx: HandlerContext) -> BeforeAgentStartResult | Any:
     """Name the skills that fit a request, where there are too many to list."""
     agent = ctx.agent
@@ -182,7 +189,7 @@ def before_agent_start(event: BeforeAgentStartEvent, ctx: HandlerContext) -> Bef
 @hookimpl(optionalhook=True)
 def register_permission_rules(register: Callable[[Factory], None]) -> None:
     """What active skills approve and deny, where the plugin ``permissions`` is there."""
-    register(Factory("active skills", "skillkit_skills.guard:permission_rules"))
+    register(Factory("active skills", "skillkit_skills.guard:PermissionRules"))
 
 
 @hookimpl(optionalhook=True)
@@ -207,7 +214,7 @@ def register_shell_hooks(register: Callable[[Factory], None]) -> None:
     register(Factory("active skills", "skillkit_skills.skill_hooks:shell_hooks"))
 
 
-@hookimpl(phase="guard")
+@hookimpl(phase="guard", while_=(_ACTIVE,))
 def before_tool_call(event: ToolCallEvent, ctx: HandlerContext) -> ToolCallEventResult | Any:
     """Ask before actions that want it, and keep the limits of active skills."""
     from . import guard

@@ -34,11 +34,15 @@ def skill_tools(agent: AgentRunner) -> tuple[Tool, ...]:
         arm(agent, state.active())
     at_once = target is not None and not target.adapter.progressive
     offered = state.usable(agent.session)
+    if state.offer.gated:
+        agent.toolbox.changed()  # what a person says next may open a gate
     expose = "always" if at_once else settings_of(host).expose_actions
     key = (state.offer.version, offered, expose, *state.names)
     if key != state.made[0]:  # tuples of the same objects compare without a look into them
         plan = state.plan_of(offered, expose)
         tools = list(plan.tools)
+        if any(tool.annotations.get("confirm") in ("first", "always") for tool in tools):
+            state.changed()
         if plan.parameters is not None:
             tools.append(_activation_tool(host, state.names, plan.parameters, offered))
         if plan.searched and not at_once:
@@ -90,6 +94,7 @@ async def _run_activation(
         return ToolOutput(told, {**details, "forked": True}, is_error=bool(ended))
     for one in (skill, *companions(host, skill)):
         active[address_of(host, one)] = None
+    skills_of(ctx.agent).changed()
     if any(one.hooks for one in (skill, *companions(host, skill))):
         from .skill_hooks import arm
 

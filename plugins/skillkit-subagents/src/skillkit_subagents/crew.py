@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillkit_core.errors import AgentBusy, AgentError, RunAborted, SessionError, Suspended, UnknownName, in_words
 
-from .state import CREWS
+from .state import CREW, CREWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -232,6 +232,7 @@ def crew_of(agent: AgentRunner) -> Crew:
     found = CREWS.get(agent)
     if not isinstance(found, Crew):  # nobody was asked yet
         found = CREWS[agent] = Crew()
+        agent.events.arm(CREW)
     return found
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from skillkit_core import hookimpl, hookspec
 from skillkit_core.descriptors import Command, ConfigSection, Factory
 
-from .state import CREWS, HOOKS, POLICIES, SANDBOXES
+from .state import CREW, CREWS, HOOKS, POLICIES, POLICY, SANDBOXES
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, HandlerContext, Host
@@ -83,15 +83,18 @@ def register_skill_agents(register: Callable[[Factory], None]) -> None:
 @hookimpl(optionalhook=True)
 def register_permission_rules(register: Callable[[Factory], None]) -> None:
     """Add what an agent was given as its policy, where the plugin ``permissions`` is there."""
-    register(Factory("subagents", _policies))
+    register(Factory("subagents", _Policies))
 
 
-def _policies(host: Host) -> Callable[[AgentRunner], Sequence[Any]]:
-    def rules(agent: AgentRunner) -> Sequence[Any]:
+class _Policies:
+    while_ = (POLICY,)
+
+    def __init__(self, host: Host) -> None:
+        pass
+
+    def __call__(self, agent: AgentRunner) -> Sequence[Any]:
         given = ((one, POLICIES.get(one)) for one in agent.ancestors())
         return [(f"policy of {one.events.agent_path[-1]}", policy) for one, policy in given if policy]
-
-    return rules
 
 
 @hookimpl(optionalhook=True)
@@ -139,7 +142,7 @@ def _described(folder: str, path: str) -> list[str]:
     return [f"agent {file.name}" for file in markdown_files(Path(folder, path))]
 
 
-@hookimpl(phase="last", timeout=_DAY)
+@hookimpl(phase="last", timeout=_DAY, while_=(CREW,))
 async def before_agent_end(event: BeforeAgentEndEvent, ctx: HandlerContext) -> None:
     """Wait for the agents in the background where nobody would read their answers later."""
     agent = ctx.agent
@@ -148,7 +151,7 @@ async def before_agent_end(event: BeforeAgentEndEvent, ctx: HandlerContext) -> N
         await crew.delivered()
 
 
-@hookimpl
+@hookimpl(while_=(CREW,))
 async def session_shutdown(event: SessionShutdownEvent, ctx: HandlerContext) -> None:
     """End the agents that still work for an agent that closes."""
     crew = CREWS.get(ctx.agent) if ctx.agent is not None else None

@@ -15,7 +15,7 @@ from .ceiling import allowed, unknown
 from .crew import Subagent, crew_of
 from .definitions import MODES, AgentFile, usable
 from .offering import settings_of
-from .state import HOOKS, POLICIES, SANDBOXES, Settings
+from .state import HOOKS, POLICIES, POLICY, SANDBOXES, Settings
 
 if TYPE_CHECKING:
     from skillkit_core import Answers, ApprovalDecision, Host, Survey
@@ -205,6 +205,7 @@ def _restrict(runner: AgentRunner, agent: AgentRunner, request: _Request) -> Non
         HOOKS[runner] = str(request.file.path or ""), request.file.hooks
     if request.policy:
         POLICIES[runner] = request.policy
+        runner.events.arm(POLICY)
     if request.sandboxes:
         SANDBOXES[runner] = request.sandboxes
         runner.configure(only_tools=frozenset(runner.config.only_tools or ()) & _held(runner, agent))

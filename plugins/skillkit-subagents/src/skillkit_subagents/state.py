@@ -12,7 +12,7 @@ from skillkit_core.config import setting
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner
 
-__all__ = ["CREWS", "DEFAULTS", "HOOKS", "POLICIES", "SANDBOXES", "Settings"]
+__all__ = ["CREW", "CREWS", "DEFAULTS", "HOOKS", "POLICIES", "POLICY", "SANDBOXES", "Settings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,5 +50,7 @@ HOOKS: WeakKeyDictionary[AgentRunner, tuple[str, Mapping[str, Any]]] = WeakKeyDi
 """The path of the file of each agent that has hooks, and its hooks."""
 POLICIES: WeakKeyDictionary[AgentRunner, Mapping[str, Any]] = WeakKeyDictionary()
 """What each agent may not do although the agent that asked it may: ``mode``, and rules that ``ask`` or ``deny``."""
+CREW = "subagents.crew"  # the topic that an agent arms that has asked another one
+POLICY = "subagents.policy"  # the topic that an agent with such a policy arms
 SANDBOXES: WeakKeyDictionary[AgentRunner, Sequence[str]] = WeakKeyDictionary()
 """Names of the sandbox policies that hold each agent's tools, besides those that hold the tools of the agent that asked it."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from .guard import Guard
 
+_BUDGETS = ("setting:usage.budgets",)
+
 
 @hookimpl
 def register_config(register: Callable[[ConfigSection], None]) -> None:
@@ -28,28 +30,28 @@ def register_commands(register: Callable[[Command], None]) -> None:
     register(Command("usage", "skillkit_usage.cli:usage", "Show what requests used and cost, and the budgets."))
 
 
-@hookimpl
+@hookimpl(while_=_BUDGETS)
 def agent_start(event: AgentStartEvent, ctx: HandlerContext) -> None:
     """Take note of a run."""
     if (guard := _guard(ctx)) is not None:
         guard.agent_start(event)
 
 
-@hookimpl(phase="guard")
+@hookimpl(phase="guard", while_=_BUDGETS)
 async def before_model_request(event: BeforeModelRequestEvent, ctx: HandlerContext) -> ModelRequestResult | None:
     """Stop a run before a request that would exceed a budget."""
     guard = _guard(ctx)
     return await guard.before_model_request(event, ctx) if guard is not None else None
 
 
-@hookimpl
+@hookimpl(while_=_BUDGETS)
 def usage(event: UsageEvent, ctx: HandlerContext) -> None:
     """Count what a request used."""
     if (guard := _guard(ctx)) is not None:
         guard.usage(event)
 
 
-@hookimpl
+@hookimpl(while_=_BUDGETS)
 def agent_end(event: AgentEndEvent, ctx: HandlerContext) -> None:
     """Forget the books of a run that is over."""
     if (guard := _guard(ctx)) is not None:
@@ -57,9 +59,8 @@ def agent_end(event: AgentEndEvent, ctx: HandlerContext) -> None:
 
 
 def _guard(ctx: HandlerContext) -> Guard | None:
-    """Return the guard of the agent's host; without a budget nothing is imported and nothing is read."""
     agent = ctx.agent
-    if agent is None or not agent.host.config.raw("usage.budgets"):
+    if agent is None:
         return None
     from .guard import guard_of
 
