@@ -51,11 +51,18 @@ def session_start(event: SessionStartEvent, ctx: HandlerContext) -> Awaitable[No
     return start(agent)
 
 
-def _recorder(ctx: HandlerContext) -> tuple[Recorder, AgentRunner]:
+class _Nothing:
+    """Takes the place of the recorder where somebody arms all topics although nothing is traced."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *about: None
+
+
+def _recorder(ctx: HandlerContext) -> tuple[Recorder | Any, AgentRunner]:
     """Return the recorder and the agent of a handler that is armed."""
     agent = ctx.agent
     assert agent is not None
-    return agent.host.state(NAME)["recorder"], agent
+    return agent.host.state(NAME).get("recorder") or _Nothing(), agent
 
 
 @hookimpl(phase="rewrite", while_=(NAME,))

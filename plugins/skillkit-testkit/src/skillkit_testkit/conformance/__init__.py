@@ -16,6 +16,7 @@ from typing import Any
 
 _WHERE = {
     "AdapterConformance": "adapter",
+    "ArmedConformance": "armed",
     "CommandConformance": "command",
     "CompactorConformance": "compactor",
     "EngineConformance": "engine",

@@ -10,7 +10,7 @@ import pytest
 from skillkit_core import ApprovalDecision, ApprovalRequest, Approver, Host, Tool, ToolCallEventResult
 from skillkit_core.testing import Call
 
-from .calling import Result, results_of
+from .running import Result, results_of
 
 __all__ = ["GuardConformance"]
 

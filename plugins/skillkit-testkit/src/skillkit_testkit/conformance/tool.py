@@ -13,7 +13,7 @@ from skillkit_core.descriptors import load_object
 from skillkit_core.host.json_schema import unchecked
 from skillkit_core.testing import Call
 
-from .calling import results_of
+from .running import results_of
 
 __all__ = ["ToolConformance"]
 
