@@ -37,10 +37,9 @@ def decide_request(rules: Rules, request: Request) -> Decision:
     bare = _bare(rules.deny, request) if rules.deny else None
     if bare is not None:
         return Decision("deny", "a rule forbids it", bare.text, bare.origin)
-    changed = rules.allow and next(
-        (r for r in rules.allow if r.definition not in ("", request.definition) and r.names(request.tool)), None
-    )
-    if changed:
+    others = [r for r in rules.allow if r.definition not in ("", request.definition)]
+    changed = next((r for r in others if r.names(request.tool)), None) if others else None
+    if changed is not None:
         rules = replace(rules, allow=tuple(r for r in rules.allow if r.definition in ("", request.definition)))
     if request.line is not None:
         found = _decide_line(rules, request)
@@ -52,7 +51,7 @@ def decide_request(rules: Rules, request: Request) -> Decision:
         found = _decide_name(rules, request)
     if request.names_files:
         found = max([found, *_named_files(rules, request)], key=lambda d: _RANK[d.outcome])
-    if changed and found.outcome == "ask" and not found.rule:
+    if changed is not None and found.outcome == "ask" and not found.rule:
         reason = f"its server describes {request.tool} differently than when it was allowed"
         return replace(found, reason=reason, origin=changed.origin)
     asked = _bare(rules.ask, request) if rules.ask else None
@@ -171,16 +170,15 @@ def _decide_name(rules: Rules, request: Request) -> Decision:
     for rule in (*rules.deny, *rules.ask):
         if rule.problem and rule.kind == "deny" and any(rule.names(n) for n in names):
             return Decision("ask", f"a rule cannot be read: {rule.problem}", rule.text, rule.origin)
-    allowed = rules.allow and next(
-        (r for r in rules.allow if not r.problem and r.spec is None and any(r.names(n) for n in names)), None
-    )
+    bare = [r for r in rules.allow if not r.problem and r.spec is None]
+    allowed = next((r for r in bare if any(r.names(n) for n in names)), None) if bare else None
     if request.harmless:
         return Decision("allow", "the tool changes nothing")
     if request.mode == "read-only":
-        if allowed and request.installed:
+        if allowed is not None and request.installed:
             return Decision("allow", "a rule allows it", allowed.text, allowed.origin)
-        return Decision("ask" if allowed else "deny", "the mode is read-only")
-    if allowed:
+        return Decision("deny" if allowed is None else "ask", "the mode is read-only")
+    if allowed is not None:
         return Decision("allow", "a rule allows it", allowed.text, allowed.origin)
     if request.installed:
         return Decision("allow", "it was installed to run")

@@ -142,7 +142,8 @@ def said_of(agent: AgentRunner, policy: Policy) -> Said:
     if policy.sources[0] != registry.version:
         sources = [registry.get(name) for name in registry.list()]
         policy.sources = registry.version, [(one, frozenset(getattr(one, "while_", ()))) for one in sources]
-    armed, parent, found = agent.events.armed, agent.parent, []
+    found: list[tuple[str, Mapping[str, Any]]] = []
+    armed, parent = agent.events.armed, agent.parent
     while parent is not None:
         armed, parent = armed | parent.events.armed, parent.parent
     for source, topics in policy.sources[1]:

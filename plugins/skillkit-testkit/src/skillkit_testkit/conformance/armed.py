@@ -27,7 +27,7 @@ async def _fails(args: Any, ctx: Any) -> str:
 
 
 async def _asks(args: Any, ctx: Any) -> str:
-    async with AgentRunner(AgentConfig(only_tools=("works",), tools=(_tool(_works),))) as below:
+    async with AgentRunner(AgentConfig(only_tools=frozenset({"works"}), tools=(_tool(_works),))) as below:
         below.set_adapter(ScriptedModel([Reply(calls=[Call("works", {})]), "the agent below is done"]))
         return (await below.chat("work below")).content
 
