@@ -18,11 +18,11 @@ from skillkit_testkit.conformance import ArmedConformance
 
 @cache
 def waiting() -> dict[str, tuple[str, ...]]:
-    """Return the topics for which hooks of installed plugins wait, by plugin; settings arm the others."""
+    """Return the topics for which hooks of installed plugins wait, by plugin."""
     found: dict[str, tuple[str, ...]] = {}
     for entry in entry_points(group="skillkit.plugins"):
         extras = [getattr(one, EXTRAS, None) or {} for one in vars(entry.load()).values()]
-        topics = {topic for extra in extras for topic in extra.get("while_") or () if not topic.startswith("setting:")}
+        topics = {topic for extra in extras for topic in extra.get("while_") or ()}
         if topics:
             found[entry.name] = tuple(sorted(topics))
     return found
@@ -45,4 +45,4 @@ class TestArmed(ArmedConformance):
 
 
 def test_plugins_of_the_standard_distribution_wait() -> None:
-    assert {"catalog", "executor", "mcp", "planning", "sandbox", "skills", "subagents"} <= {*waiting()}
+    assert {"catalog", "executor", "mcp", "planning", "sandbox", "skills", "subagents", "usage"} <= {*waiting()}
