@@ -15,5 +15,6 @@ def test_a_trace_shows_what_the_plugins_of_a_plain_request_do(skillkit_cli, skil
     assert found["content"] == "15% of 80 = 12"
     rows = {(row["hook"], row["plugin"]): row for row in found["handlers"]}
     assert rows["register_tools", "skills"]["answers"] == [{"tools": "skills"}]
-    assert rows["before_tool_call", "skills"]["calls"] == 1
+    assert rows["before_tool_call", "permissions"]["calls"] == 1
+    assert ("before_tool_call", "skills") not in rows, "no skill is in play that limits or asks"
     assert list(skillkit_home.data_dir.rglob("*.jsonl")) == []
