@@ -36,7 +36,7 @@ BUSY = {
     "skillkit_context": (120, 0, "looks whether facts of the environment and files of the project are as they were"),
     "skillkit_skills": (50, 0, "tells of the skills that can be activated, and offers the tool for that"),
     "skillkit_why": (35, 1, "keeps references to what was sent, and what guards said"),
-    "skillkit_mcp": (32, 0, "looks for servers, which a person may have added: two files and a setting"),
+    "skillkit_mcp": (21, 0, "looks for servers, which a person may have added: two files and a setting"),
     "skillkit_subagents": (29, 0, "offers a tool, as deep as agents may ask agents"),
     "skillkit_tokens": (26, 18, "counts each message once"),
     "skillkit_planning": (18, 0, "offers a tool where somebody can be asked, or the last answer asks"),

@@ -92,10 +92,11 @@ def _described(folder: str) -> list[str]:
 @hookimpl(timeout=700)
 async def before_agent_start(event: BeforeAgentStartEvent, ctx: HandlerContext) -> None:
     """Start the servers, if there are any."""
-    from . import startup
+    from .startup import any_server, start
 
-    if ctx.agent is not None and startup.any_server(ctx.agent.host):
-        await startup.start(ctx.agent)
+    agent = ctx.agent
+    if agent is not None and any_server(agent.host):
+        await start(agent)
 
 
 @hookimpl(phase="guard", while_=("mcp",))

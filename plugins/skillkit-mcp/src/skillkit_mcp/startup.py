@@ -27,21 +27,13 @@ def leave_out(host: Host) -> None:
 
 def any_server(host: Host) -> bool:
     """Return whether a server may have to be started."""
-    if host in _left_out:
-        return False
-    own, project = _places(host)
-    if access(own, F_OK) or (access(project, F_OK) and host.trusts(".mcp.json")) or host.config.raw("mcp.servers"):
-        return True
-    return "mcp_servers" in host.kinds and bool(host.registry("mcp_servers").list())
-
-
-def _places(host: Host) -> tuple[str, str]:
-    """Return the files of the user and of the project, which are looked at in every run and made once."""
     state = host.state("mcp")
-    if "places" not in state:
-        state["places"] = str(host.config_dir / "mcp.json"), str(host.cwd / ".mcp.json")
-    found: tuple[str, str] = state["places"]
-    return found
+    if "places" not in state:  # what is looked at in every run
+        registry = host.registry("mcp_servers") if "mcp_servers" in host.kinds else None
+        state["places"] = str(host.config_dir / "mcp.json"), str(host.cwd / ".mcp.json"), registry
+    own, project, registry = state["places"]
+    found = access(own, F_OK) or (access(project, F_OK) and host.trusts(".mcp.json")) or host.config.raw("mcp.servers")
+    return bool(found or (registry is not None and registry.list())) and host not in _left_out
 
 
 class PermissionRules:
