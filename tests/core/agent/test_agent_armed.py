@@ -87,7 +87,9 @@ def test_a_note_arms_by_its_type_and_so_does_the_session_that_holds_it(go: Any) 
 
 def test_a_setting_arms_by_its_name_also_in_agents_that_are_there(go: Any) -> None:
     async def main() -> None:
-        host = Host(plugins=[guard("setting:limits.turns", [])], discover=False, settings={"limits": {"tool_calls": 50}})
+        host = Host(
+            plugins=[guard("setting:limits.turns", [])], discover=False, settings={"limits": {"tool_calls": 50}}
+        )
         async with AgentRunner(AgentConfig(tools=(ADD,)), host=host) as agent:
             assert await call_add(agent) == "4"
             host.configure({"limits.turns": 9})
