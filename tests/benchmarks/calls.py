@@ -40,7 +40,7 @@ BUSY = {
     "skillkit_subagents": (29, 0, "offers a tool, as deep as agents may ask agents"),
     "skillkit_tokens": (26, 18, "counts each message once"),
     "skillkit_planning": (18, 0, "offers a tool where somebody can be asked, or the last answer asks"),
-    "skillkit_permissions": (14, 44, "decides about each call, and offers tools that a rule allows"),
+    "skillkit_permissions": (14, 46, "decides about each call, and offers tools that a rule allows"),
     "skillkit_catalog": (8, 0, "two; the price of the model here is not known, so it looks whether that was said"),
     "skillkit_executor": (4, 0, "offers a tool where a setting names a policy"),
     "skillkit_files": (4, 0, "offers its tools"),
