@@ -174,7 +174,7 @@ def unknown_plugins(host: Host) -> Iterator[UnknownName]:
     """Yield an error for each plugin that the settings name and nobody installed; a section's name is not its plugin's."""
     known = {*host.plugins, *(decision.name for decision in host.decisions)}
     sections = {entry.name: entry.source for entry in host.registry("config").entries()}
-    keys = ("plugins.enabled", "plugins.disabled", "plugins.required", "plugins.isolate")
+    keys = ("plugins.enabled", "plugins.disabled", "plugins.required")
     named = [(str(host.config.origin(key, name)), name) for key in keys for name in host.config.get(key) or ()]
     found = host.distribution  # of what it lists others are told where it is read
     named += [(found.path, name) for name in found.plugins if name in sections] if found is not None else []

@@ -89,5 +89,15 @@ def test_a_mark_that_makes_no_sense_is_an_error_of_its_line(apart: Any) -> None:
     apart.config("plugins: {isolate: alpha}\n")  # refused where settings are checked, and it isolates all the same
     assert rows(apart)["alpha"] is True and apart.run("doctor").code == 1
     apart.config("plugins: {isolate: [alhpa]}\n")
-    problem = apart.run("plugins", "doctor", "--json").json["problems"][0]
-    assert problem["plugin"] == "alhpa" and "did you mean 'alpha'" in problem["message"]
+    done = apart.run("plugins", "doctor", "--json")
+    (problem,) = [p for p in done.json["problems"] if p["plugin"] == "alhpa"]
+    assert done.code == 1 and "unknown plugin 'alhpa'; did you mean 'alpha'?" in problem["message"]
+
+
+def test_every_command_that_loads_plugins_says_that_an_isolated_name_is_misspelt(apart: Any) -> None:
+    apart.config("plugins: {isolate: [alhpa]}\n")
+    for command in (("plugins", "info", "beta"), ("config", "show"), ("doctor",)):
+        done = apart.run(*command)
+        (line,) = [line for line in done.err.splitlines() if "alhpa" in line]
+        assert "config.yaml:1" in line and "unknown plugin 'alhpa'; did you mean 'alpha'?" in line, command
+        assert line.endswith("nothing of this name is isolated")
