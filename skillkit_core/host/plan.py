@@ -404,7 +404,7 @@ class Plan:
                 way_out = f"uninstall one of them: pip uninstall {entry.distribution}"
                 out.append(Diagnostic(entry.name, "discovery", said, way_out, entry.distribution, entry.version))
         for name, where in self.config.isolated.items():
-            if name not in (known := {d.name for d in self.decisions}):  # the one that is meant may run in this process
+            if self._discover and name not in (known := {d.name for d in self.decisions}):  # another may be meant
                 out.append(Diagnostic(name, "config", said := str(unknown_plugin(name, known, where))))
                 self._tell(f"{said}; nothing of this name is isolated")
         return out

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from isolation_kit import write_package
 
 from skillkit_core import Selection
-
-HEAD = """
-import asyncio, os, signal, sys, threading, time
-from skillkit_core import *
-from skillkit_core.events.results import *
-"""
 
 
 @pytest.fixture
@@ -29,15 +23,7 @@ def install(skillkit_home: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cal
     monkeypatch.syspath_prepend(str(site))
 
     def add(name: str, code: str, needs: str | None = None) -> str:
-        package, info = site / f"isolated_{name}", site / f"isolated_{name}-1.0.dist-info"
-        for folder in (package, info):
-            folder.mkdir()
-        (package / "__init__.py").write_text(HEAD + textwrap.dedent(code))
-        if needs is not None:
-            (package / "plugin.yaml").write_text(f"needs: {needs}\n")
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: isolated-{name}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[skillkit.plugins]\n{name} = isolated_{name}\n")
-        return name
+        return write_package(site, name, code, needs)
 
     yield add
     assert not [name for name in sys.modules if name.startswith("isolated_")]  # nothing of it was imported here

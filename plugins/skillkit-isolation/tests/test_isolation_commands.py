@@ -46,7 +46,7 @@ def test_the_commands_about_plugins_show_which_are_isolated(
     info = skillkit_cli(*only, "plugins", "info", "acme").ok().stdout
     assert f"its own ({skillkit_home.config_dir / 'config.yaml'}:2" in info.replace("~", str(skillkit_home.path))
     assert "hooks         event, register_tools, turn_start" in info and "tools         now" in info
-    assert "goes without what needs the host's own process: register_commands" in info
+    assert "register_commands does not work isolated: a command runs in the process of the command line" in info
     done = skillkit_cli(*only, "plugins", "doctor")
     assert "2 plugins loaded (1 isolated), no errors" in done.ok().stdout and "imported" in done.stderr
     off = skillkit_cli("--plugins", "acme", "plugins", "doctor")

@@ -204,7 +204,7 @@ def test_settings_of_a_project_do_not_loosen_the_limits(install: Any, isolated: 
     host.load()
     assert host.config.raw("isolation.timeout") == 0.001  # it is read, and counts nowhere
     (plugin,) = host.state("isolation")["plugins"].values()
-    assert (plugin.config.restarts, plugin.config.timeout) == (1, None)
+    assert (plugin.config.restarts, plugin.config.timeout) == (1, 10.0)
     host.close()
     wrong = isolated("acme", settings={"isolation.restarts": -1})
     assert "acme" not in wrong.plugins

@@ -108,7 +108,7 @@ def test_the_wire_takes_pieces_and_refuses_what_is_no_message() -> None:
     assert found == [{"a": "é" * 300}, {"b": 1}]
     for wrong in (b"\xff\xff\xff\xff", b"\x00\x00\x00\x02[]", b"\x00\x00\x00\x01x"):
         with pytest.raises(ValueError):
-            Frames().feed(wrong)
+            list(Frames().feed(wrong))
     with pytest.raises(ValueError, match="is larger than"):
         encoded({"a": "x" * LARGEST})
     assert json.loads(json.dumps(FrozenDict(a=1))) == {"a": 1}

@@ -140,7 +140,7 @@ def prepare(host: Host) -> None:
     for kind in ("adapters", "models", "runtimes", "tools", "skill_sources", "skill_loaders", "context_providers"):
         host.registry(kind)
     check_required(host)
-    errors = [p for p in host.problems if p.severity == "error"]
+    errors = [p for p in host.problems if p.severity == "error" and p.stage != "config"]  # of settings it was said
     if errors:
         names = ", ".join(sorted({p.plugin for p in errors}))
         warning(f"{names} did not load; see 'skillkit plugins doctor'")

@@ -23,7 +23,7 @@ class IsolationConfig(BaseModel):
     restarts: int = Field(3, ge=0, description="How often the process of a plugin is started again.")
     start_timeout: float = Field(20.0, gt=0, description="Seconds until a process must be there, without its plugin.")
     timeout: float | None = Field(
-        None, gt=0, description="Most seconds of one hook; default: the hook's own timeout alone."
+        10.0, gt=0, description="Most seconds of one hook, whatever timeout it asks for; null: its own timeout alone."
     )
 
 

@@ -23,6 +23,7 @@ from time import monotonic
 from typing import Any, TypeAlias
 
 from skillkit_core import PluginError
+from skillkit_core.cli.output import printable
 
 from .values import pack, unpack
 from .wire import Frames, Message, encoded
@@ -36,6 +37,8 @@ _OUTPUT = 64 * 1024  # characters of its output that are shown
 _PAUSE = 0.02  # seconds between two looks at the output that is not shown
 _GRACE = 2.0  # seconds that a keeper has to end what is below it
 _LATE = 3.0  # seconds that a cancelled call has to end by itself
+_BEHIND = 1 << 28  # bytes that the process may leave unread, and that a call of the host may have unread of it
+_OPEN = 1000  # questions of a call that may be open at once
 
 
 class Gone(PluginError):
@@ -58,6 +61,7 @@ class Process:
     Attributes:
         why: how it ended; ``None`` while it runs.
         pid: its keeper.
+        size: bytes of the message that a box is given.
     """
 
     def __init__(self, plugin: str, command: list[str], env: Mapping[str, str], cwd: str) -> None:
@@ -73,6 +77,8 @@ class Process:
         self.pid = self._program.pid
         self._lock = threading.Lock()
         self._waiting: queue.SimpleQueue[bytes | None] | None = None
+        self._behind = 0
+        self.size = 0
         self._shown = 0
         self._line = b""
         self._reader = threading.Thread(target=self._read, daemon=True, name=f"isolated-{plugin}")
@@ -105,6 +111,9 @@ class Process:
                 self._waiting = queue.SimpleQueue()
                 threading.Thread(target=self._write, args=(self._waiting,), daemon=True).start()
             self._waiting.put(data[sent:])
+            self._behind += len(data)
+        if self._behind > _BEHIND:
+            self.end("it does not read what it is told")
 
     def _write(self, waiting: queue.SimpleQueue[bytes | None]) -> None:
         """Send what did not fit at once, in order."""
@@ -115,6 +124,7 @@ class Process:
                         self._waiting = None
                         return
                     data = waiting.get()
+                    self._behind = 0 if waiting.empty() else self._behind - len(data)
                 if data is None:
                     return
                 self._channel.sendall(data)
@@ -133,6 +143,7 @@ class Process:
                             if not (data := self._channel.recv(1 << 16)):
                                 raise OSError
                             for message in frames.feed(data):
+                                self.size = frames.size
                                 if (box := self._boxes.get(message.get("id", -1))) is not None:
                                     box(message)
                         elif not self._show(os.read(output.fileno(), 1 << 16)):
@@ -152,7 +163,7 @@ class Process:
             lines, self._line = [*lines, self._line], b""
         for line in filter(None, lines):
             if self._shown <= _OUTPUT:
-                log.warning("%s", line[: _OUTPUT // 8].decode("utf-8", "replace").rstrip())
+                log.warning("%s", printable(line[: _OUTPUT // 8].decode("utf-8", "replace").rstrip()))
                 self._shown += len(line)
                 if self._shown > _OUTPUT:
                     log.warning("plugin %r prints more than is shown", self.plugin)
@@ -419,6 +430,7 @@ class Call:
         self._message = message
         self._asked = asked
         self._id = 0
+        self._read = self._answered = 0  # bytes, and questions
 
     def abort(self, reason: str) -> None:
         """Abort the request, from any thread. The answer says what came of it."""
@@ -428,12 +440,20 @@ class Call:
     async def __aiter__(self) -> AsyncGenerator[Any, None]:
         loop = asyncio.get_running_loop()
         process = self._process = await self._connection.running()
-        said: asyncio.Queue[Message | None] = asyncio.Queue()
+        said: asyncio.Queue[tuple[Message | None, int]] = asyncio.Queue()
         number = self._id = self._connection.next()
 
+        came = asked = 0
+
         def box(message: Message | None) -> None:
+            nonlocal came, asked
+            if message is not None:
+                came, asked = came + process.size, asked + ("ask" in message)
+                if came - self._read > _BEHIND or asked - self._answered > _OPEN:
+                    process.end("it says more than anybody reads")
+                    return
             with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(said.put_nowait, message)
+                loop.call_soon_threadsafe(said.put_nowait, (message, process.size))
 
         process.open(number, box)
         side: set[asyncio.Task[Any]] = set()
@@ -441,7 +461,8 @@ class Call:
         try:
             process.send({**self._message, "id": number})
             while True:
-                told = await said.get()
+                told, size = await said.get()
+                self._read += size
                 if told is None:
                     ended = True
                     raise Gone(str(process.why))
@@ -472,6 +493,7 @@ class Call:
         except Exception as error:  # noqa: BLE001 - the plugin is told
             answer["error"] = str(error)
         process.send(answer)
+        self._answered += 1
 
     async def settled(self) -> None:
         """Wait until a request that was cancelled is over in the process, or the process is."""

@@ -1,4 +1,4 @@
-"""The items of an isolated plugin, as the host has them: tools, providers, runtimes, models, settings, parts of the prompt."""
+"""The items of an isolated plugin, as the host has them: tools, providers, runtimes, compactors, models, settings and others."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from typing import Any, Protocol
 
 from skillkit_core import (
     AbortSignal,
+    CompactionRequest,
+    CompactionResult,
+    Compactor,
     ConfigSection,
     ContextProvider,
     ErrorKind,
@@ -238,6 +241,81 @@ def _maker(plugin: Plugin, name: str, api: str, facts: Mapping[str, Any]) -> Cal
     return make
 
 
+# --- compactors and credentials ---------------------------------------------------------------------------------------
+
+
+class IsolatedCompactor(Compactor):
+    """A compactor that the process has. It counts tokens and asks the model by way of the host."""
+
+    def __init__(self, plugin: Plugin, name: str) -> None:
+        self._plugin = plugin
+        self._name = name
+
+    async def compact(self, request: CompactionRequest) -> CompactionResult | None:
+        """Shorten a history, in the process."""
+
+        def named(messages: Sequence[Any]) -> list[Any]:
+            """Return messages of which those of the request are said by number."""
+            return [request.messages[m] if isinstance(m, int) else m for m in messages]
+
+        failed: list[Exception] = []
+
+        async def asked(what: str, body: Any) -> Any:
+            try:
+                if what == "estimate":
+                    return request.estimate(named(body))
+                if what == "complete":
+                    return await request.complete(str(body[0]), named(body[1]))
+            except Exception as error:
+                failed.append(error)
+                raise
+            raise PluginError(f"nobody answers {what!r} here")
+
+        fields = ("messages", "model", "reason", "tokens", "window", "budget")
+        told = {name: pack(getattr(request, name)) for name in fields}
+        message = {"do": "compact", "name": self._name, "request": told}
+        call = Call(self._plugin.connection, message, self._plugin.asked(None, asked))
+        remove = request.signal.add_callback(lambda: call.abort(request.signal.reason or "aborted"))
+        try:
+            async for _ in call:
+                pass
+        except Exception:
+            if failed:
+                raise failed[-1] from None  # what the model's request failed of, as it was here
+            raise
+        finally:
+            remove()
+        if call.value is not None and not isinstance(call.value, CompactionResult):
+            raise PluginError(f"the compactor {self._name!r} answered with a {type(call.value).__name__}")
+        return call.value
+
+
+def _compactor(plugin: Plugin, told: Mapping[str, Any]) -> Factory:
+    name = str(told["name"])
+    return Factory(name, lambda host: IsolatedCompactor(plugin, name), str(told["description"]))
+
+
+class IsolatedCredentials:
+    """A source of secrets that the process has. Whoever asks waits for it, at most as long as for any hook of the host."""
+
+    def __init__(self, plugin: Plugin, name: str) -> None:
+        self._plugin = plugin
+        self._name = name
+
+    def get(self, name: str) -> str | None:
+        """Return a secret, or ``None``."""
+        message = {"do": "credential", "name": self._name, "secret": name}
+        found = self._plugin.connection.ask(message, self._plugin.hook_seconds, self._plugin.asked_now(None))
+        if found is not None and not isinstance(found, str):
+            raise PluginError(f"the source {self._name!r} answered with a {type(found).__name__}")
+        return found
+
+
+def _credentials(plugin: Plugin, told: Mapping[str, Any]) -> Factory:
+    name = str(told["name"])
+    return Factory(name, lambda host: IsolatedCredentials(plugin, name), str(told["description"]))
+
+
 # --- the rest ---------------------------------------------------------------------------------------------------------
 
 
@@ -324,8 +402,10 @@ def _part(plugin: Plugin, told: Mapping[str, Any]) -> ContextProvider:
 
 MAKERS: Mapping[str, Callable[[Any, Any], Any]] = {
     "adapters": _provider,
+    "compactors": _compactor,
     "config": _section,
     "context_providers": _part,
+    "credentials": _credentials,
     "models": lambda plugin, told: told,
     "runtimes": _runtime,
     "tools": _tool,

@@ -17,6 +17,7 @@ from skillkit_core.host.loading import Failure
 from . import items
 from .config import IsolationConfig, settings_of
 from .connection import Asked, Connection, Gone, Process
+from .refused import refusals
 from .values import pack
 from .wire import Message
 
@@ -147,15 +148,30 @@ class Isolated:
             self.connection.close()
             whose = {"distribution": self.entry.distribution, "version": self.entry.version}
             raise Failure(Diagnostic(**{**failed, **whose}))
-        if found["left_out"]:
-            words = f"isolated, it goes without what needs the host's own process: {', '.join(found['left_out'])}"
-            self.report({"stage": "isolation", "message": words, "remedy": _WHERE_ELSE, "severity": "warning"})
+        self._refuse(refusals(found["left_out"]))
         plugin = SimpleNamespace(name=self.name)
         for number, facts in enumerate(found["hooks"]):
             setattr(plugin, f"hook_{number:04}", self._hook(number, facts))
         for kind in found["kinds"]:
             setattr(plugin, f"register_{kind}", self._registers(kind))
         return plugin
+
+    def _refuse(self, lines: Mapping[str, str]) -> None:
+        """Say what the plugin goes without. One that is required does not load: nothing may run without a part of it.
+
+        Raises:
+            Failure: the plugin is required.
+        """
+        problems = [{"stage": "isolation", "message": line, "remedy": _WHERE_ELSE} for line in lines.values()]
+        if lines and self.name in self.host.config.get("plugins.required", ()):
+            self.connection.close()
+            whose = {"distribution": self.entry.distribution, "version": self.entry.version}
+            raise Failure(Diagnostic(self.name, **{**problems[0], **whose, "stage": "hooks"}))
+        for problem in problems:
+            self.report({**problem, "severity": "warning"})
+        if lines:
+            words = f"plugin {self.name!r} runs isolated, and so without {', '.join(lines)}"
+            self.host.tell(f"{words}; 'skillkit plugins doctor' says why")
 
     def _hook(self, number: int, facts: Mapping[str, Any]) -> Callable[..., Any]:
         """Return an implementation of a lifecycle hook that the process answers."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 __all__ = ["LARGEST", "Frames", "Message", "encoded"]
@@ -34,19 +35,23 @@ def encoded(message: Message) -> bytes:
 
 
 class Frames:
-    """Makes messages of the bytes that arrive."""
+    """Makes messages of the bytes that arrive.
+
+    Attributes:
+        size: bytes of the message that came last.
+    """
 
     def __init__(self) -> None:
         self._bytes = bytearray()
+        self.size = 0
 
-    def feed(self, data: bytes) -> list[Message]:
-        """Take bytes, and return the messages that they complete.
+    def feed(self, data: bytes) -> Iterator[Message]:
+        """Take bytes, and yield the messages that they complete.
 
         Raises:
             ValueError: it is no message, or too large.
         """
         self._bytes += data
-        found = []
         while len(self._bytes) >= _HEAD.size:
             (size,) = _HEAD.unpack_from(self._bytes)
             if size > LARGEST:
@@ -58,5 +63,5 @@ class Frames:
             if not isinstance(message, dict):
                 raise ValueError("a message is no JSON object")
             del self._bytes[:end]
-            found.append(message)
-        return found
+            self.size = end
+            yield message

@@ -19,7 +19,17 @@ from contextvars import ContextVar
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
-from skillkit_core import IN_PROCESS, EventBus, Host, LLMRequest, ModelSettings, SkillKitError, Tool, hookimpl
+from skillkit_core import (
+    IN_PROCESS,
+    AbortSignal,
+    EventBus,
+    Host,
+    LLMRequest,
+    ModelSettings,
+    SkillKitError,
+    Tool,
+    hookimpl,
+)
 from skillkit_core.descriptors import load_object
 from skillkit_core.errors import in_words
 from skillkit_core.host.discovery import EntryPoint
@@ -31,7 +41,7 @@ from .wire import Frames, Message, encoded
 
 __all__ = ["KINDS", "serve"]
 
-KINDS = ("adapters", "config", "context_providers", "models", "runtimes", "tools")
+KINDS = ("adapters", "compactors", "config", "context_providers", "credentials", "models", "runtimes", "tools")
 """The kinds of items that an isolated plugin may register."""
 _request: ContextVar[int] = ContextVar("isolation_request", default=0)
 _HOST_HOOKS = frozenset(("host_closing", "host_configure", "host_shutdown", "host_started"))
@@ -198,7 +208,7 @@ class Worker:
                 told.append({"name": item.name, "fields": _settings(load_object(item.model))})
             elif kind == "context_providers":
                 told.append({"name": item.name, "order": item.order})
-            elif kind == "runtimes":
+            elif kind in ("compactors", "credentials", "runtimes"):
                 told.append({"name": item.name, "description": item.description})
             elif kind == "models" or isinstance(item, Tool):
                 told.append(item)
@@ -233,13 +243,33 @@ class Worker:
         return await IN_PROCESS.execute(tool, unpack(about["args"]), ctx)
 
     async def _do_run(self, about: Mapping[str, Any]) -> Any:
-        from skillkit_core import AbortSignal
-
         signal = self._aborts[about["id"]] = AbortSignal()
         given = dict(unpack(about["given"]))
         for name in about["outputs"]:
             given[name] = lambda text, name=name: self.send({"id": about["id"], "item": [name, text]})
         return await self.host.runtimes.get(about["name"]).execute(**given, signal=signal)
+
+    async def _do_compact(self, about: Mapping[str, Any]) -> Any:
+        from skillkit_core import CompactionRequest
+
+        asking, told = Asking(self, about["id"]), unpack(about["request"])
+        numbers = {id(message): number for number, message in enumerate(told["messages"])}
+
+        def named(messages: Any) -> list[Any]:
+            """Return messages of which the other side has those of the request, by number."""
+            return [numbers.get(id(message), message) for message in messages]
+
+        async def complete(prompt: str, messages: Any) -> Any:
+            return await asking.wait("complete", [prompt, named(messages)])
+
+        request = CompactionRequest(
+            **told, signal=AbortSignal(), complete=complete, estimate=lambda messages: asking.now("estimate", named(messages))
+        )  # fmt: skip
+        self._aborts[about["id"]] = request.signal
+        return await self.host.compactors.get(about["name"]).compact(request)
+
+    def _do_credential(self, about: Mapping[str, Any]) -> Any:
+        return self.host.registry("credentials").get(about["name"]).get(about["secret"])
 
     def _adapter(self, about: Mapping[str, Any]) -> Any:
         """Return the adapter that the other side made, by what it was made with."""
