@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         shown_answer,
     )
     from .recorder import Log, Recorder, call_head, replay
+    from .shell import command_in, run_line
     from .tasks import run_tasks
     from .terminal import answer_to, is_asked, more_follows
     from .view import View
@@ -100,6 +101,7 @@ __all__ = [
     "call_head",
     "check_workspace",
     "choosing",
+    "command_in",
     "config_for",
     "configure",
     "decide",
@@ -131,6 +133,7 @@ __all__ = [
     "question_text",
     "replay",
     "run_editor",
+    "run_line",
     "run_tasks",
     "say_missing",
     "session_for",
@@ -164,6 +167,7 @@ _ROOMS = {
     "pieces": "EventLines Pieces",
     "questions": "Fragments KeyQuestion ListQuestion Look Question TextQuestion question_for shown_answer",
     "recorder": "Log Recorder call_head replay",
+    "shell": "command_in run_line",
     "tasks": "run_tasks",
     "terminal": "answer_to is_asked more_follows",
     "view": "View",

@@ -17,7 +17,7 @@ from .config import settings_of
 from .entrance import Entrance, is_loopback
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 __all__ = ["web"]
 
@@ -35,6 +35,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )  # fmt: skip
 @click.option("--open", "open_", is_flag=True, help="Open the page in the browser.")
 @click.option("--read-only", is_flag=True, help="Let the page look on, and neither speak nor decide.")
+@click.option("--share", is_flag=True, help="Print a second address, for others: it looks on, and reads no files.")
 @click.option("--insecure-lan", is_flag=True, help="Listen beyond this machine without TLS: others can read along.")
 @click.option("--certificate", type=_FILE, help="Serve with TLS: the certificate.")
 @click.option("--certificate-key", type=_FILE, help="Its private key.")
@@ -42,12 +43,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.pass_context
 def web(
     ctx: click.Context, /, port: int | None, address: str | None, folders: tuple[Path, ...], open_: bool,
-    read_only: bool, insecure_lan: bool, certificate: Path | None, certificate_key: Path | None,
+    read_only: bool, share: bool, insecure_lan: bool, certificate: Path | None, certificate_key: Path | None,
     permit: tuple[str, ...], permission_mode: str | None, **given: Any,
 ) -> None:  # fmt: skip
     """Work with agents on a page in the browser.
 
-    The command prints an address with a token, which lets one browser in. The page shows the sessions of all folders; new
+    The command prints an address with a token, which lets a browser in. The page shows the sessions of all folders; new
     ones begin in the folder in which the command was started. Ctrl-C ends it: questions wait in their sessions.
     """
     options: Choices = Choices(**given)
@@ -67,9 +68,10 @@ def web(
             hint="serve with TLS (--certificate, --certificate-key), or accept that with --insecure-lan",
         )
     tls = (certificate, certificate_key) if certificate is not None and certificate_key is not None else None
+    entrance = Entrance(token, names=section.names, read_only=read_only, tls=tls is not None, share=share)
     settle = partial(
         _settle,
-        token=token,
+        tokens=entrance.secrets,
         asks=options.approvals != "deny",
         skills_dirs=options.skills_dirs,
         permit=permit,
@@ -77,7 +79,6 @@ def web(
         max_turns=options.max_turns,
     )
     settle(host)
-    entrance = Entrance(token, names=section.names, read_only=read_only, tls=tls is not None)
 
     async def work() -> None:
         from .serving import Served, serve
@@ -93,9 +94,10 @@ def web(
     run_tasks(host, work())
 
 
-def _settle(host: Host, *, token: str, asks: bool, **options: Any) -> None:
+def _settle(host: Host, *, tokens: Iterable[str], asks: bool, **options: Any) -> None:
     """Tell a host what the command line says, and check it."""
-    host.remember_secret(token)
+    for token in tokens:
+        host.remember_secret(token)
     configure(host, **options)
     prepare(host)
     if asks:

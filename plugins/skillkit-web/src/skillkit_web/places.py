@@ -15,6 +15,8 @@ from skillkit_live import FellBehind, RpcClient
 
 from skillkit_core import Origin, Session, SessionLocked, SkillKitError, UsageError, project_content
 
+from .shell_lines import ShellLine
+
 if TYPE_CHECKING:
     from skillkit_frontend import Choices
     from skillkit_live import Live, Lives
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["ORIGIN", "Place", "Places"]
 
 ORIGIN = Origin("web")
+_MOST = 1_000  # entries of all sessions among which those of one are looked for
 _ROOM = 5_000  # messages of another process that wait for a tab, more than it replays; one that reads slower comes back
 
 
@@ -48,12 +51,13 @@ class Here:
     Args:
         live: the session.
         answers: the kinds of questions that tabs answer.
+        line: the shell line that may go on in the session.
     """
 
     here = True
 
-    def __init__(self, live: Live, answers: Collection[str]) -> None:
-        self.live, self._answers = live, answers
+    def __init__(self, live: Live, answers: Collection[str], line: ShellLine) -> None:
+        self.live, self._answers, self.line = live, answers, line
 
     async def messages(self, after: str | None) -> AsyncGenerator[dict[str, Any], None]:
         """Yield what happens."""
@@ -66,6 +70,10 @@ class Here:
 
     async def act(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Do what a method asks."""
+        if method == "shell":
+            return await self.line.run(self.live, str(params.get("line", "")))
+        if method == "abort" and self.line.stop():
+            return {}
         return await self.live.act(method, params, ORIGIN)
 
     def untrusted(self) -> list[str]:
@@ -107,6 +115,8 @@ class There:
 
     async def act(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Do what a method asks."""
+        if method == "shell":
+            raise UsageError("a shell line is for the process that has the session open", hint="type it there")
         async with RpcClient(endpoint=self._endpoint, name="web") as client:
             return await client.call(method, params)
 
@@ -127,6 +137,7 @@ class Places:
 
     def __init__(self, lives: Lives, config: AgentConfig, choices: Choices, folders: Collection[Path]) -> None:
         self._lives, self._config, self._choices = lives, config, choices
+        self._lines: dict[str, ShellLine] = {}
         self._answers = ("survey",) if choices.approvals == "deny" else ("approval", "survey")
         self.folders = list(dict.fromkeys(folder.resolve() for folder in (self.host.cwd, *folders)))
 
@@ -158,7 +169,7 @@ class Places:
         """
         for live in self._lives:
             if live.id == session and live.state != "closed":
-                return Here(live, self._answers)
+                return self._here(live)
         folder, before = await self._last(session)
         try:
             config = replace(self._config, **before) if before else self._config
@@ -168,7 +179,10 @@ class Places:
                 hint = "close it there; this page tries again by itself"
                 raise SkillKitError(f"another process has session {session} open", hint=hint) from locked
             return There(locked.owner.endpoint)
-        return Here(live, self._answers)
+        return self._here(live)
+
+    def _here(self, live: Live) -> Here:
+        return Here(live, self._answers, self._lines.setdefault(live.id, ShellLine()))
 
     async def _last(self, session: str) -> tuple[Path, dict[str, Any]]:
         """Return the folder of a session, and the model that answered last."""
@@ -196,6 +210,22 @@ class Places:
             for row in rows
             if row.get("messages") and not row.get("nested")
         ]
+
+    async def search(self, query: str, session: str | None, limit: int) -> dict[str, Any]:
+        """Return the entries that contain a text, as ``skillkit sessions search`` finds them, of all sessions or of one."""
+        store, found, unread = self.host.session_store(), list[dict[str, Any]](), 0
+        rows = {row["id"]: row for row in await store.list()}
+        async for hit in store.search(query, limit=limit if session is None else _MOST):
+            if hit.get("error"):
+                unread += 1
+            elif (
+                (row := rows.get(hit["session_id"])) is not None and session in (None, row["id"]) and len(found) < limit
+            ):
+                facts = {"title": row.get("title") or "", "folder": str(row.get("cwd") or "")}
+                found.append(
+                    {"session": row["id"], "entry": hit["entry_id"], "ts": hit["ts"], "text": hit["excerpt"], **facts}
+                )
+        return {"found": self.host.redact(found), "unread": unread}
 
     async def inbox(self) -> list[dict[str, Any]]:
         """Return the questions that wait, of all sessions."""

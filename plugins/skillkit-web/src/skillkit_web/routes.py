@@ -22,6 +22,7 @@ from skillkit_core import AgentBusy, NoActiveRun, SkillKitError, UnknownName, Us
 from skillkit_core.cli.output import short_path
 
 from . import books
+from .entrance import LOOKS
 from .markdown import tree
 
 if TYPE_CHECKING:
@@ -32,14 +33,27 @@ if TYPE_CHECKING:
 
 __all__ = ["application"]
 
-_PAGES = ("/", "/new", "/s/{session}", "/inbox", "/usage", "/skills", "/plugins", "/servers", "/why/{session}/{turn}")
+_PAGES = (
+    "/",
+    "/new",
+    "/s/{session}",
+    "/search",
+    "/inbox",
+    "/usage",
+    "/skills",
+    "/plugins",
+    "/servers",
+    "/why/{session}/{turn}",
+)
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _BEAT = 15.0  # seconds after which a stream says that it lives
 _SESSIONS = 200  # that are listed
+_FOUND = 50  # entries that a search finds
+_QUERY = 500  # characters that are searched for
 _NAME = re.compile(r"[0-9A-Za-z][\w.-]{0,127}\Z")
 _TURN = re.compile(r"-?\d{1,6}\Z")
-_LOOKS = {"state", "entries", "messages", "models", "commands", "complete"}  # methods that change nothing
+_LOOKS = {"state", "entries", "messages", "models", "commands"}  # methods that change nothing, and tell of no file
 _QUIET = {  # events that no part of the page shows
     "before_agent_start", "before_model_request", "before_tool_call", "after_tool_result", "turn_end", "before_agent_end",
     "before_compaction", "model_headers", "message_start",
@@ -66,7 +80,7 @@ def application(places: Places, settings: PageConfig, over: asyncio.Event, *, re
         ("/api/sessions", served.begin),
         *(
             (f"/api/s/{{session}}/{method}", partial(served.act, method))
-            for method in ("say", "answer", "abort", "act")
+            for method in ("say", "answer", "abort", "act", "shell")
         ),
     ]
     return Starlette(
@@ -74,6 +88,7 @@ def application(places: Places, settings: PageConfig, over: asyncio.Event, *, re
             *(Route(path, served.page) for path in _PAGES),
             Route("/page/{name}", served.part),
             Route("/api/sessions", _told(served.sessions)),
+            Route("/api/search", _told(served.search)),
             Route("/api/inbox", _told(served.inbox)),
             Route("/api/book/{name}", _told(served.book)),
             Route("/api/s/{session}/events", served.events),
@@ -146,13 +161,20 @@ class _Served:
                 "folders": [str(folder) for folder in self._places.folders],
                 "short": {folder: short_path(folder) for folder in folders if folder},
                 "inbox": len(inbox),
-                "read_only": self._read_only,
+                "read_only": self._looks(request),
+                "shared": bool(request.scope.get(LOOKS)),
             }
         )
 
+    async def search(self, request: Request) -> Response:
+        """Find entries that contain a text: of all sessions, or of one."""
+        session = request.query_params.get("session")
+        query = request.query_params.get("q", "").strip()[:_QUERY]
+        return JSONResponse(await self._places.search(query, _name(session) if session else None, _FOUND))
+
     async def begin(self, request: Request) -> Response:
         """Begin a session."""
-        self._may_change()
+        self._may_change(request)
         given = await self._body(request)
         folder = given.get("folder")
         return JSONResponse({"session": await self._places.begin(folder if isinstance(folder, str) else None)})
@@ -164,16 +186,19 @@ class _Served:
     async def events(self, request: Request) -> Response:
         """Stream what happens in a session, as server-sent events with the ids of the messages."""
         after = request.query_params.get("after") or request.headers.get("last-event-id")
-        return StreamingResponse(self._stream(request.path_params["session"], after), media_type="text/event-stream")
+        stream = self._stream(request.path_params["session"], after, self._looks(request))
+        return StreamingResponse(stream, media_type="text/event-stream")
 
-    async def _stream(self, session: str, after: str | None) -> AsyncIterator[str]:
+    async def _stream(self, session: str, after: str | None, looks: bool) -> AsyncIterator[str]:
         if self._clients >= self._settings.max_clients:
             yield _sent("problem", {"error": f"{self._clients} tabs are open, which is the most", "again": True})
             return
         self._clients += 1
         try:
             place = await self._places.place(_name(session))
-            yield _sent("about", {"here": place.here, "untrusted": place.untrusted(), "read_only": self._read_only})
+            yield _sent(
+                "about", {"here": place.here, "untrusted": [] if looks else place.untrusted(), "read_only": looks}
+            )
             async for message in _until(place.messages(after), self._over, _BEAT):
                 if message is None:
                     yield ": alive\n\n"
@@ -194,7 +219,7 @@ class _Served:
             if method not in protocol.ACTS:
                 raise UnknownName("method", method, sorted(protocol.ACTS))
         if method not in _LOOKS:
-            self._may_change()
+            self._may_change(request)
         place = await self._places.place(_name(request.path_params["session"]))
         return JSONResponse(await place.act(method, params))
 
@@ -219,6 +244,8 @@ class _Served:
 
     async def book(self, request: Request) -> Response:
         """Give what commands tell as JSON."""
+        if request.scope.get(LOOKS):
+            raise UsageError("who looks on sees the sessions alone", hint="ask the person who shares them")
         given: dict[str, str] = {}
         if session := request.query_params.get("session"):
             given["session"] = _name(session)
@@ -231,9 +258,14 @@ class _Served:
 
     # --- parts ------------------------------------------------------------------------------------------------
 
-    def _may_change(self) -> None:
-        if self._read_only:
-            raise UsageError("this page looks on", hint="start 'skillkit web' without --read-only")
+    def _looks(self, request: Request) -> bool:
+        """Return whether the caller looks on: everybody does, or this one."""
+        return self._read_only or bool(request.scope.get(LOOKS))
+
+    def _may_change(self, request: Request) -> None:
+        if self._looks(request):
+            hint = "ask who shares it" if request.scope.get(LOOKS) else "start 'skillkit web' without --read-only"
+            raise UsageError("this page looks on", hint=hint)
 
     async def _body(self, request: Request) -> Mapping[str, Any]:
         """Return the body of a request, an object."""

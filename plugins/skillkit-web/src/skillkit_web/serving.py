@@ -101,6 +101,8 @@ async def serve(
                 kept = "over TLS" if tls else "without TLS: who reads along has the token"
                 warning(f"this server is reached from beyond this machine, {kept}")
             echo(url)
+            if entrance.shared:
+                echo(f"For those who look on: {entrance.shared}")
             echo("Ctrl-C ends it; questions wait in their sessions.", err=True)
             if show:
                 await asyncio.to_thread(webbrowser.open, url)

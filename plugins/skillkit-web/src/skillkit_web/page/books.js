@@ -1,5 +1,5 @@
 // Pages beside the conversations: what waits, usage and budgets, why, skills, plugins, servers.
-import { add, dollars, fill, h, opening, short } from './dom.js';
+import { add, ago, dollars, fill, h, opening, short } from './dom.js';
 import { argumentsOf } from './log.js';
 import { get } from './wire.js';
 import { words } from './words.js';
@@ -28,6 +28,20 @@ const pages = {
           (question.questions ?? []).map((one) => h('p', {}, one.text)), argumentsOf(question.args),
           h('p', { class: 'hint' }, [title, folder].filter(Boolean).join(' · ')), h('a', { class: 'go', href: `/s/${session}` }, words.open)))
       : h('p', { class: 'hint' }, words.inboxEmpty)];
+  },
+
+  async search() {
+    const query = new URLSearchParams(location.search).get('q') ?? '';
+    document.getElementById('query').value = query;
+    const { found, unread } = await get(`/api/search?q=${encodeURIComponent(query)}`);
+    const groups = new Map();
+    for (const hit of found) groups.set(hit.session, [...(groups.get(hit.session) ?? []), hit]);
+    return [words.found(query),
+      [...groups.values()].map((hits) =>
+        h('section', { class: 'card' }, h('h3', {}, h('a', { href: `/s/${hits[0].session}` }, hits[0].title || words.untitled)),
+          h('p', { class: 'hint' }, [hits[0].folder, ago(hits[0].ts)].filter(Boolean).join(' · ')),
+          h('ul', { class: 'hits' }, hits.map((hit) => h('li', {}, h('a', { href: `/s/${hit.session}#${hit.entry}=${encodeURIComponent(query)}` }, hit.text)))))),
+      !found.length && h('p', { class: 'hint' }, words.foundNothing), unread > 0 && h('p', { class: 'hint' }, words.unread(unread))];
   },
 
   async usage() {

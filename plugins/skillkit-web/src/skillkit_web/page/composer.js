@@ -4,6 +4,7 @@ import { act, post } from './wire.js';
 import { words } from './words.js';
 
 const COMMAND = /^\/[\p{L}\w][\w:.-]*(\s|$)/u;
+const LINE = /^!\s*\S/;
 const SUGGESTED = 7;
 
 export class Composer {
@@ -84,6 +85,8 @@ export class Composer {
       } else if (COMMAND.test(text) && !images.length) {
         const { text: said } = await act(this.session, 'command', { line: text.trim() });
         if (said) this.told(said, 'said');
+      } else if (LINE.test(text) && !images.length) {
+        await this.line(text);
       } else {
         await post(`/api/s/${this.session}/say`, { text, images: images.map(({ data, media_type }) => ({ data, media_type })), delivery });
       }
@@ -92,6 +95,16 @@ export class Composer {
       if (!known && !this.text.value) this.put(text);
       this.images = [...images, ...this.images];
       this.showImages();
+    }
+  }
+
+  // A shell line; what came of it is told to every tab.
+  async line(line) {
+    this.stop.hidden = false;
+    try {
+      await post(`/api/s/${this.session}/shell`, { line });
+    } finally {
+      this.stop.hidden = this.queue.hidden;
     }
   }
 

@@ -21,7 +21,7 @@ export class Conversation {
     this.end = button('Go to the end', () => this.follow(true), { class: 'end', hidden: true });
     this.composer = new Composer(session, (text, kind) => this.told(text, kind), () => this.follow(true));
     this.questions = new Questions(session, (text) => this.told(text), () => this.composer.focus());
-    this.inspect = new Inspect(session, (text, kind) => this.told(text, kind), (plan) => this.log.plan(plan));
+    this.inspect = new Inspect(session, (text, kind) => this.told(text, kind), (plan) => this.log.plan(plan), (entry, text) => this.reveal(entry, text));
     fill(document.getElementById('main'), h('div', { class: 'conversation' }, this.banner, h('div', { class: 'view' }, this.blank, this.scroll, this.end), this.questions.element, this.composer.form));
     fill(document.getElementById('inspect'), this.inspect.element);
     this.pinned = true;
@@ -36,6 +36,12 @@ export class Conversation {
     this.stream = new Stream(session, this);
     this.stream.resting = () => this.state === 'idle';
     this.stream.connect();
+  }
+
+  reveal(entry, text) {
+    this.pinned = false;
+    if (document.body.dataset.shows) document.getElementById(`show-${document.body.dataset.shows}`).click();
+    return this.log.reveal(entry, text);
   }
 
   follow(always = false) {
@@ -67,7 +73,6 @@ export class Conversation {
           this.composer.send('auto');
         })));
     this.composer.form.hidden = about.read_only;
-    document.body.classList.toggle('read-only', about.read_only);
   }
 
   away(state) {
@@ -137,6 +142,9 @@ export class Conversation {
     fill(this.blank.querySelector('.folder'), this.side.short(shot.folder));
     this.pinned = true;
     this.side.soon();
+    const [, entry, text] = location.hash.match(/^#([\w-]+)=(.*)$/) ?? []; // out of a search
+    if (entry && !this.came) requestAnimationFrame(() => this.reveal(entry, decodeURIComponent(text)) || this.told(words.notShown));
+    this.came = true;
   }
 
   ask(question) {

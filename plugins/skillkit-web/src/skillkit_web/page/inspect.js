@@ -9,10 +9,12 @@ const TASKS = { failed: '✕', pending: '☐', doing: '▶', done: '☑' };
 
 export class Inspect {
   // told: says something to the person; planned: shows a plan
-  constructor(session, told, planned) {
+  // revealed: shows an entry; returns whether it is there
+  constructor(session, told, planned, revealed) {
     this.session = session;
     this.told = told;
     this.show = planned;
+    this.reveal = revealed;
     this.agents = h('ul', { class: 'tree' });
     this.tasks = h('ul', { class: 'tasks' });
     this.plan = h('ol', { class: 'tasks' });
@@ -25,7 +27,8 @@ export class Inspect {
     this.element = h('div', { class: 'sections' },
       section(words.agents, this.agents),
       this.planBox,
-      section(words.usage, this.used, this.context, h('a', { href: '/usage' }, 'All sessions and budgets')),
+      section(words.usage, this.used, this.context, h('a', { href: '/usage', class: 'owners' }, 'All sessions and budgets')),
+      this.finder(),
       this.lazy(words.why, words.whyHint, this.turns, () => this.listTurns()),
       this.lazy(words.branches, '', this.branches, () => this.listBranches()),
       this.models());
@@ -42,6 +45,26 @@ export class Inspect {
       }
     });
     add(panel, hint && h('p', { class: 'hint' }, hint), list);
+    return h('section', { class: title === words.branches ? null : 'owners' }, h('h2', {}, head), panel);
+  }
+
+  // What was said, found as 'skillkit sessions search' does.
+  finder() {
+    const { head, panel } = opening(words.findHere, 'section-head');
+    const list = h('ul', { class: 'branches' });
+    const field = h('input', { type: 'search', id: fresh('find'), autocomplete: 'off', required: true });
+    const form = h('form', { class: 'find' }, h('label', { class: 'unseen', for: field.id }, words.findLabel), field, h('button', { type: 'submit' }, words.find));
+    form.addEventListener('submit', async (event) => {
+      event.preventDefault();
+      const text = field.value.trim();
+      try {
+        const { found } = await get(`/api/search?q=${encodeURIComponent(text)}&session=${encodeURIComponent(this.session)}`);
+        fill(list, found.length ? found.map((hit) => h('li', {}, button(hit.text, () => this.reveal(hit.entry, text) || this.told(words.notShown)))) : h('li', { class: 'hint' }, words.nothing));
+      } catch (error) {
+        fill(list, h('li', { class: 'hint' }, error.message));
+      }
+    });
+    add(panel, h('p', { class: 'hint' }, words.findHint), form, list);
     return h('section', {}, h('h2', {}, head), panel);
   }
 

@@ -103,6 +103,7 @@ export class Log {
     this.calls = new Map();
     this.inner = new Map();
     this.plans = new Map();
+    this.marks = new Map();
     this.close();
     this.lastError = '';
   }
@@ -212,12 +213,31 @@ export class Log {
     } else if (message.role === 'tool_result') {
       this.call(message.tool_call_id, message.tool_name).end(message.outcome ?? (message.is_error ? 'error' : 'ok'), message, 0);
     } else if (message.role === 'custom' && message.display !== false) {
+      const line = message.custom_type === 'shell_line' && message.details;
       const text = textOf(message.content);
-      if (text.trim()) this.note(text);
+      if (line) this.note(`! ${line.command}\n${line.output}`, 'said');
+      else if (text.trim()) this.note(text);
     }
   }
 
   entry(entry) {
+    this.drawn(entry);
+    this.marks.set(entry.id, this.calls.get(entry.data.message?.tool_call_id)?.element ?? this.element.lastElementChild);
+  }
+
+  // Show where an entry stands, also what is folded; return whether it does.
+  reveal(id, text) {
+    const has = (element) => element.textContent.toLowerCase().includes(text.toLowerCase());
+    const found = this.marks.get(id) ?? [...this.element.children].reverse().find(has);
+    if (!found) return false;
+    found.querySelectorAll('[aria-expanded="false"]').forEach((head) => head.click());
+    found.setAttribute('tabindex', '-1');
+    found.scrollIntoView({ block: 'center' });
+    found.focus({ preventScroll: true });
+    return true;
+  }
+
+  drawn(entry) {
     const { type, data } = entry;
     if (type === 'message' || type === 'custom_message') this.message(data.message);
     else if (type === 'compaction') this.note(words.compacted);

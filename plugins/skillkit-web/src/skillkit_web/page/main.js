@@ -4,6 +4,7 @@ import { fill, h } from './dom.js';
 import { Side } from './side.js';
 import { show } from './books.js';
 import { post } from './wire.js';
+import { words } from './words.js';
 
 const side = new Side();
 const [, first, second, third] = location.pathname.split('/');
@@ -12,6 +13,7 @@ async function begin() {
   await side.look();
   if (first === 's') return converse(second);
   if (first === '' || first === 'new') {
+    if (side.found.read_only) return fill(document.getElementById('main'), h('div', { class: 'page' }, h('h2', {}, words.choose), h('p', { class: 'hint' }, words.readOnly)));
     try {
       const { session } = await post('/api/sessions', { folder: new URLSearchParams(location.search).get('folder') });
       history.replaceState(null, '', `/s/${session}`);

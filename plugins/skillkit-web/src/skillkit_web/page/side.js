@@ -55,6 +55,8 @@ export class Side {
     if (text === this.shown) return;
     this.shown = text;
     fill(document.getElementById('folders'), [...groups].map(([folder, rows]) => this.group(folder, rows)));
+    document.body.classList.toggle('shared', Boolean(this.found.shared));
+    document.body.classList.toggle('read-only', Boolean(this.found.read_only));
     const count = document.getElementById('inbox');
     count.hidden = !inbox;
     count.textContent = inbox || '';
