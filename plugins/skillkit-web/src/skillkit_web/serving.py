@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import signal
 import socket
+import ssl
 import webbrowser
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -31,6 +33,11 @@ if TYPE_CHECKING:
     from .entrance import Entrance
 
 __all__ = ["Served", "serve"]
+
+_HINTS = {
+    errno.EADDRINUSE: "another program has it: take another --port, or leave it out",
+    errno.EACCES: "this user may not have it: take a --port above 1023, or leave it out",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +95,11 @@ async def serve(
                 timeout_graceful_shutdown=2,
                 ssl_certfile=str(tls[0]) if tls else None, ssl_keyfile=str(tls[1]) if tls else None,
             )  # fmt: skip
+            try:
+                config.load()
+            except ssl.SSLError as error:
+                said = f"{config.ssl_certfile} and {config.ssl_keyfile} are no certificate and its key: {error.reason or error}"
+                raise UsageError(said, hint="both are PEM files, and the key has no passphrase") from None
             server = _Server(config)
             loop = asyncio.get_running_loop()
 
@@ -125,7 +137,7 @@ def _listening(address: str, port: int) -> socket.socket:
         made.listen()  # who has read the address may call
     except OSError as error:
         made.close()
-        hint = "take another --port, or leave it out"
+        hint = _HINTS.get(error.errno or 0, "take another --host: this machine has no such address")
         raise UsageError(f"{address}:{port} cannot be listened at: {error.strerror or error}", hint=hint) from None
     made.set_inheritable(False)
     return made

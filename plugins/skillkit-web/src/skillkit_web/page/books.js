@@ -35,8 +35,11 @@ const pages = {
     document.getElementById('query').value = query;
     const { found, unread } = await get(`/api/search?q=${encodeURIComponent(query)}`);
     const groups = new Map();
-    for (const hit of found) groups.set(hit.session, [...(groups.get(hit.session) ?? []), hit]);
-    return [words.found(query),
+    for (const hit of found) {
+      const known = groups.get(hit.session) ?? [];
+      if (!known.some((one) => one.text === hit.text)) groups.set(hit.session, [...known, hit]);
+    }
+    return [words.found(query, [...groups.values()].flat().length),
       [...groups.values()].map((hits) =>
         h('section', { class: 'card' }, h('h3', {}, h('a', { href: `/s/${hits[0].session}` }, hits[0].title || words.untitled)),
           h('p', { class: 'hint' }, [hits[0].folder, ago(hits[0].ts)].filter(Boolean).join(' · ')),

@@ -86,7 +86,7 @@ export class Composer {
         const { text: said } = await act(this.session, 'command', { line: text.trim() });
         if (said) this.told(said, 'said');
       } else if (LINE.test(text) && !images.length) {
-        await this.line(text);
+        await this.runs(text);
       } else {
         await post(`/api/s/${this.session}/say`, { text, images: images.map(({ data, media_type }) => ({ data, media_type })), delivery });
       }
@@ -99,12 +99,17 @@ export class Composer {
   }
 
   // A shell line; what came of it is told to every tab.
-  async line(line) {
+  async runs(line) {
+    this.line = line;
     this.stop.hidden = false;
+    this.showQueue();
     try {
       await post(`/api/s/${this.session}/shell`, { line });
     } finally {
+      this.line = '';
+      if (this.queue.hidden && this.stop === document.activeElement) this.focus();
       this.stop.hidden = this.queue.hidden;
+      this.showQueue();
     }
   }
 
@@ -135,7 +140,7 @@ export class Composer {
   }
 
   showQueue() {
-    fill(this.waiting, [...this.queued.values()].map(({ id, kind, text }) =>
+    fill(this.waiting, this.line && h('li', {}, h('span', { class: 'hint' }, words.runs_), h('span', { class: 'words' }, this.line)), [...this.queued.values()].map(({ id, kind, text }) =>
       h('li', {}, h('span', { class: 'hint' }, kind === 'steer' ? words.waits : words.afterwards), h('span', { class: 'words' }, text),
         button(words.takeBack, () => this.back(id, text), { class: 'quiet' }))));
   }

@@ -62,6 +62,7 @@ export class Conversation {
   // --- the connection -----------------------------------------------------------------------------------------
 
   connected(about) {
+    if (about.read_only) Object.assign(words.states, { asking: words.undecided, suspended: words.undecided });
     this.status(this.state === 'connecting' ? 'idle' : this.state);
     this.untrusted = about.untrusted.length > 0;
     fill(this.banner,

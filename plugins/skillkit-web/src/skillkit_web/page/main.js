@@ -13,7 +13,7 @@ async function begin() {
   await side.look();
   if (first === 's') return converse(second);
   if (first === '' || first === 'new') {
-    if (side.found.read_only) return fill(document.getElementById('main'), h('div', { class: 'page' }, h('h2', {}, words.choose), h('p', { class: 'hint' }, words.readOnly)));
+    if (side.found.read_only) return choose();
     try {
       const { session } = await post('/api/sessions', { folder: new URLSearchParams(location.search).get('folder') });
       history.replaceState(null, '', `/s/${session}`);
@@ -23,6 +23,16 @@ async function begin() {
     }
   }
   return show(first, second, third);
+}
+
+// Who looks on begins nothing.
+function choose() {
+  document.body.classList.add('book');
+  const state = document.getElementById('state');
+  state.dataset.state = 'idle';
+  state.textContent = words.states.idle;
+  const rows = side.found.sessions.map((row) => h('li', {}, h('a', { href: `/s/${row.id}` }, row.title || words.untitled), ' ', h('span', { class: 'hint' }, side.short(row.folder))));
+  fill(document.getElementById('main'), h('div', { class: 'page' }, h('h2', {}, words.choose), h('p', { class: 'hint' }, words.readOnly), h('ul', { class: 'hits' }, rows.length ? rows : h('li', {}, words.sessionsHere))));
 }
 
 function converse(session) {
