@@ -76,7 +76,7 @@ class Process:
             )  # fmt: skip
         self.pid = self._program.pid
         self._lock = threading.Lock()
-        self._waiting: queue.SimpleQueue[bytes | None] | None = None
+        self._waiting: queue.SimpleQueue[bytes] | None = None
         self._behind = 0
         self.size = 0
         self._shown = 0
@@ -115,7 +115,7 @@ class Process:
         if self._behind > _BEHIND:
             self.end("it does not read what it is told")
 
-    def _write(self, waiting: queue.SimpleQueue[bytes | None]) -> None:
+    def _write(self, waiting: queue.SimpleQueue[bytes]) -> None:
         """Send what did not fit at once, in order."""
         with suppress(OSError):
             while True:
@@ -125,8 +125,6 @@ class Process:
                         return
                     data = waiting.get()
                     self._behind = 0 if waiting.empty() else self._behind - len(data)
-                if data is None:
-                    return
                 self._channel.sendall(data)
 
     def _read(self) -> None:

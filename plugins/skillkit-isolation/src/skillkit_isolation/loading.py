@@ -162,13 +162,14 @@ class Isolated:
         Raises:
             Failure: the plugin is required.
         """
-        problems = [{"stage": "isolation", "message": line, "remedy": _WHERE_ELSE} for line in lines.values()]
-        if lines and self.name in self.host.config.get("plugins.required", ()):
-            self.connection.close()
-            whose = {"distribution": self.entry.distribution, "version": self.entry.version}
-            raise Failure(Diagnostic(self.name, **{**problems[0], **whose, "stage": "hooks"}))
-        for problem in problems:
-            self.report({**problem, "severity": "warning"})
+        required = self.name in self.host.config.get("plugins.required", ())
+        for line in lines.values():
+            if required:
+                self.connection.close()
+                raise Failure(
+                    Diagnostic(self.name, "hooks", line, _WHERE_ELSE, self.entry.distribution, self.entry.version)
+                )
+            self.report({"stage": "isolation", "message": line, "remedy": _WHERE_ELSE, "severity": "warning"})
         if lines:
             words = f"plugin {self.name!r} runs isolated, and so without {', '.join(lines)}"
             self.host.tell(f"{words}; 'skillkit plugins doctor' says why")
