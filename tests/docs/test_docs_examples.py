@@ -188,6 +188,7 @@ def run(skillkit_home, skillkit_cli, monkeypatch):
             del sys.modules[name]
 
 
+@pytest.mark.always
 @pytest.mark.parametrize("page", [pytest.param(p, id=str(p.relative_to(ROOT))) for p in ALWAYS])
 def test_the_examples_of_the_page_run(page, run):
     examples(page, run)
