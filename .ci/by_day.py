@@ -1,7 +1,7 @@
 """A plugin of pytest: what a plain run of everything leaves to the next commits and to the night.
 
 Most of what tests cost is a few hundred that start processes. ``pytest`` without a folder, and without ``-k``, takes one in
-three of those by a hash of the commit and of the test's name: the same ones whenever this commit is tested, others with the next.
+four of those by a hash of the commit and of the test's name: the same ones whenever this commit is tested, others with the next.
 They are the tests with the fixture ``skillkit_cli``, and those in ``dear.txt``, which ``-p cost --renew-dear`` writes. Always
 taken are tests of a package, and files of tests, that the change touches, tests marked ``smoke`` or ``always``, and those that
 prove a number of the contract (``spec``). The rest is marked ``slow``: ``-m "slow or not slow"`` takes it, as does whoever
@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from changes import changed_paths, git
 
-ONE_IN = 3
+ONE_IN = 4
 STARTS_COMMANDS = "skillkit_cli"
 DEAR = Path(__file__).with_name("dear.txt")
 ALWAYS = ("always", "slow", "smoke", "spec")
@@ -43,7 +43,7 @@ def left(names: Iterable[str], commit: str, changed: Sequence[str]) -> set[str]:
 
 
 def takes_turns(item: pytest.Item, dear: Collection[str]) -> bool:
-    """Return whether a test runs with one commit in three."""
+    """Return whether a test runs with one commit in four."""
     starts = STARTS_COMMANDS in getattr(item, "fixturenames", ())
     return (starts or item.nodeid.partition("[")[0] in dear) and not any(map(item.get_closest_marker, ALWAYS))
 

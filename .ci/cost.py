@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 TICKS = os.sysconf("SC_CLK_TCK")
-DEAR = 0.3  # seconds of CPU of a test whose turn comes with one commit in three
+DEAR = 0.2  # seconds of CPU of a test whose turn comes with one commit in four
 LIST = Path(__file__).with_name("dear.txt")
 
 # Seconds of CPU that the tests of a package may take. What is dearer than that, and how dear it is, stands by its name.

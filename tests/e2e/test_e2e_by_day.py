@@ -26,7 +26,7 @@ def test_alone(n): pass
 """
 
 
-def test_one_in_three_that_start_commands_runs_with_everything_and_all_of_a_folder_that_is_named(tmp_path):
+def test_one_in_four_that_start_commands_runs_with_everything_and_all_of_a_folder_that_is_named(tmp_path):
     (tmp_path / "tests").mkdir()
     (tmp_path / "conftest.py").write_text(FIXTURE)
     (tmp_path / "tests" / "test_many.py").write_text(STARTS)
@@ -38,11 +38,12 @@ def test_one_in_three_that_start_commands_runs_with_everything_and_all_of_a_fold
         env.pop("PYTEST_XDIST_WORKER", None)
         done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
-        return {name: done.stdout.count(f"::{name}[") for name in ("test_a_command", "test_a_number", "test_alone")}
+        passed = "".join(line for line in done.stdout.splitlines() if "PASSED" in line)
+        return {name: passed.count(f"::{name}[") for name in ("test_a_command", "test_a_number", "test_alone")}
 
     some = ran("-n", "1")
-    assert 0 < some["test_a_command"] < 40 * some["test_alone"] / 10, some
-    assert some["test_a_number"] == some["test_alone"] > 0
+    assert 0 < some["test_a_command"] < 40, some
+    assert some["test_a_number"] == some["test_alone"] == 10
     assert ran("tests") == {"test_a_command": 40, "test_a_number": 10, "test_alone": 10}
 
 
@@ -55,7 +56,7 @@ def test_a_commit_chooses_others_than_the_one_before_and_what_a_change_touches_s
     names = [*acme, *wide]
     first, second = by_day.left(names, "a", ()), by_day.left(names, "b", ())
     assert first == by_day.left(names, "a", ()) != second and first - second and second - first
-    assert all(30 < len(left) < 75 for left in (first, second))
+    assert all(35 < len(left) < 78 for left in (first, second))
     touched = by_day.left(names, "a", ["plugins/skillkit-acme/src/skillkit_acme/plugin.py"])
     assert touched == first & {*wide}
     assert by_day.left(names, "a", ["tests/e2e/test_e2e_wide.py"]) == first & {*acme}
