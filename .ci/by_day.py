@@ -51,7 +51,7 @@ def takes_turns(item: pytest.Item, dear: Collection[str]) -> bool:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Look at what was asked: everything, or some tests by their folder or name."""
-    if "PYTEST_XDIST_WORKER" not in os.environ:
+    if not hasattr(config, "workerinput"):
         os.environ.pop(EVERYTHING, None)
         if config.args_source is config.ArgsSource.TESTPATHS and not config.option.keyword:
             os.environ[EVERYTHING] = "1"
