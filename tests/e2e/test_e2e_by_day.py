@@ -33,8 +33,13 @@ def test_one_in_four_that_start_commands_runs_with_everything_and_all_of_a_folde
     (tmp_path / "pytest.ini").write_text("[pytest]\ntestpaths = tests\nmarkers =\n    slow\n    smoke\n    spec\n")
 
     def ran(*argv):
-        argv = [sys.executable, "-m", "pytest", "-p", "by_day", "-p", "no:cacheprovider", "-m", "not slow", "-v", *argv]
-        env = {**os.environ, "PYTHONPATH": str(CI), "TESTS_OF_EVERYTHING": "1"}  # as below a run of everything
+        plugins = ("-p", "xdist", "-p", "by_day", "-p", "no:cacheprovider")
+        argv = [sys.executable, "-m", "pytest", *plugins, "-m", "not slow", "-v", *argv]
+        below = {
+            "TESTS_OF_EVERYTHING": "1",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        }  # the first, as below a run of everything
+        env = {**os.environ, "PYTHONPATH": str(CI), **below}
         done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         passed = "".join(line for line in done.stdout.splitlines() if "PASSED" in line)
