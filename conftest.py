@@ -38,10 +38,10 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_I
 ssl.create_default_context = functools.cache(ssl.create_default_context)
 
 
-# .ci/run lets no package take more CPU than it may.
-if "TEST_CPU_LIMITS" in os.environ:
-    sys.path.append(str(Path(__file__).parent / ".ci"))
-    pytest_plugins = ["cost"]
+# A plain run of everything takes of the tests that start commands those that fit in five minutes; .ci/run lets no package take
+# more CPU than it may.
+sys.path.append(str(Path(__file__).parent / ".ci"))
+pytest_plugins = ["by_day", *(["cost"] if "TEST_CPU_LIMITS" in os.environ else [])]
 
 # What authors' tools copy, with tests of its own: a test makes each, and runs those.
 collect_ignore_glob = ["plugins/*/src/*/templates/*"]
@@ -56,7 +56,7 @@ def pytest_configure():
     from hypothesis import settings
 
     settings.register_profile("full", max_examples=10 * settings.default.max_examples)
-    settings.register_profile("quick", max_examples=settings.default.max_examples // 2)
+    settings.register_profile("quick", max_examples=settings.default.max_examples // 4)
     settings.load_profile("quick")  # one that the command line names takes its place
 
 

@@ -1,11 +1,12 @@
 """A plugin of pytest that tells what tests cost: CPU seconds of each folder, and the dearest tests.
 
-    PYTHONPATH=.ci uv run pytest -p cost FOLDER ... [--dearest N]
+    PYTHONPATH=.ci uv run pytest -p cost FOLDER ... [--dearest N] [--renew-dear]
     TEST_CPU_LIMITS=3 uv run pytest -n auto      # as .ci/run does: fails where a package takes three times what it may
 
 Seconds of CPU, not of the clock: they hold on a busy machine. Processes count that a test started and ended, and those that
 live on below this one, such as the one from which ``skillkit_cli`` forks; what left (a daemon, tmux) does not count. What is made
 once for many tests counts for the first of them. On Linux; with ``-n`` the figures of all processes are added.
+``--renew-dear`` writes the names of the dear tests of the files that ran into ``dear.txt``, which by_day.py reads.
 """
 
 from __future__ import annotations
@@ -13,19 +14,21 @@ from __future__ import annotations
 import os
 import resource
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 TICKS = os.sysconf("SC_CLK_TCK")
+DEAR = 0.2  # seconds of CPU of a test whose turn comes with one commit in four
+LIST = Path(__file__).with_name("dear.txt")
 
 # Seconds of CPU that the tests of a package may take. What is dearer than that, and how dear it is, stands by its name.
 LIMIT = 20
 DEARER = {
-    "plugins/skillkit-chat": 70, "plugins/skillkit-executor": 60, "plugins/skillkit-mcp": 30, "plugins/skillkit-openai": 30,
-    "plugins/skillkit-plugin-tools": 45, "tests/core": 80, "tests/docs": 45, "tests/e2e": 170,
+    "plugins/skillkit-chat": 65, "plugins/skillkit-executor": 35, "plugins/skillkit-mcp": 25, "plugins/skillkit-plugin-tools": 25,
+    "plugins/skillkit-testkit": 25, "tests/core": 75, "tests/docs": 30, "tests/e2e": 80,
 }  # fmt: skip
 
 
@@ -81,6 +84,13 @@ def over(tests: Mapping[str, float], times: float) -> list[str]:
     ]
 
 
+def renewed(known: Iterable[str], tests: Mapping[str, float]) -> list[str]:
+    """Return the names of the dear tests, without their parameters: those that ran, and those known of files that did not."""
+    ran = {name.partition("::")[0] for name in tests}
+    dear = {name.partition("[")[0] for name, seconds in tests.items() if seconds >= DEAR}
+    return sorted(dear | {name for name in known if name.partition("::")[0] not in ran})
+
+
 class Cost:
     """What each test cost, by its name."""
 
@@ -109,6 +119,9 @@ class Cost:
             output["cost"] = [self.before, self.tests]
         elif self.times and over(self.tests, self.times):
             session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+        elif session.config.getoption("--renew-dear"):
+            known = LIST.read_text().splitlines() if LIST.exists() else []
+            LIST.write_text("".join(f"{name}\n" for name in renewed(known, self.tests)))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -135,6 +148,9 @@ class Cost:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How many tests to name."""
     parser.addoption("--dearest", type=int, default=20, metavar="N", help="name the N dearest tests (20)")
+    parser.addoption(
+        "--renew-dear", action="store_true", help="write the dear tests of the files that ran into .ci/dear.txt"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,13 +1,14 @@
 """Builds every wheel and tries each in a fresh environment: the core, its declared dependencies, what its tests need.
 
-    wheels.py [--base REV | --all] [NAME ...]
+    wheels.py [--base REV | --all] [--into FOLDER] [NAME ...]
 
 Alone with the core and its declared dependencies, each wheel must bring plugins that ``python -m skillkit_core plugins doctor``
 finds healthy. With what its tests need besides, it must pass those marked ``smoke``; collecting them imports every test module.
 All tests run for members that changed since REV (default: where this branch left ``origin/main`` or ``main``, else the commit
-before), with ``--all`` for every member, and for members that are named. Of those that did not change the core, the standard
-distribution and a dozen more are tried, first those that depend on what changed, others with each commit; declared.py reads the
-imports of all. The core's own tests run in an environment without any plugin.
+before), with ``--all`` for every member, and for members that are named. The core and the standard distribution are always tried;
+nearly every change touches them, and their tests have just run in the checkout, so that of theirs those in changed files run
+besides. Of members that did not change six more are tried, first those that depend on what changed, others with each commit;
+declared.py reads the imports of all. The core's own tests run in an environment without any plugin.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from changes import changed_paths, git
 ROOT = Path(__file__).resolve().parent.parent
 NO_TESTS = 5  # pytest's exit status when nothing was selected
 ALWAYS = {"skillkit-core", "skillkit-default"}
-MORE = 12  # members that are tried although nothing of them changed
+MORE = 6  # members that are tried although nothing of them changed
 
 
 def project(folder: Path) -> dict[str, Any]:
@@ -60,6 +61,11 @@ class Member:
     tests: Path
     needs: list[str]
     plugins: list[str]
+
+    def changed_tests(self, paths: list[str]) -> list[str]:
+        """Return the changed files of its tests that are still there, as they are named beside the copied tests."""
+        files = [ROOT / path for path in paths if Path(path).name.startswith("test_") and path.endswith(".py")]
+        return [f"tests/{f.relative_to(self.tests)}" for f in files if f.is_relative_to(self.tests) and f.is_file()]
 
     def changed(self, paths: list[str]) -> bool:
         """Return whether one of the changed paths is of this member."""
@@ -132,14 +138,14 @@ class Trial:
             argv, cwd=cwd, env={**self.env, **env}, stdout=self.log, stderr=subprocess.STDOUT
         ).returncode
 
-    def __call__(self, everything: bool) -> int:
+    def __call__(self, everything: bool, files: list[str]) -> int:
         """Install the wheel, look at its plugins, and run its tests; return the first exit status that is not 0."""
         return (
             self.run("uv", "venv", "--quiet", "--python", sys.executable, str(self.place))
             or self.install(self.member.name)
             or self.doctor()
             or self.install(*self.member.needs)
-            or self.test(everything)
+            or self.test(everything, files)
         )
 
     def install(self, *what: str) -> int:
@@ -157,8 +163,8 @@ class Trial:
         self.log.write(done.stdout)
         return done.returncode or int(not set(self.member.plugins) <= set(json.loads(done.stdout)["loaded"]))
 
-    def test(self, everything: bool) -> int:
-        """Run the tests outside of the checkout: those marked smoke, or all where none is marked or ``everything`` is asked."""
+    def test(self, everything: bool, files: list[str]) -> int:
+        """Run the tests outside of the checkout: those marked smoke and ``files``; all, where none is marked or all are asked."""
         folder, name = self.member.folder, "skillkit_bundled"
         shutil.copytree(self.member.tests, self.copy / "tests", ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / ".ci" / "alone.ini", self.copy / "pytest.ini")
@@ -170,22 +176,33 @@ class Trial:
                 (self.copy / name).symlink_to(installed)
         support = self.copy / "tests" / "support"
         env = {"PYTHONPATH": str(support)} if support.is_dir() else {}
-        pytest = [str(self.python), "-m", "pytest", "tests"]
-        status = NO_TESTS if everything else self.run(*pytest, "-m", "smoke and not slow", **env)
-        return self.run(*pytest, **env) if status == NO_TESTS else status
+        pytest = [str(self.python), "-m", "pytest"]
+        status = NO_TESTS if everything else self.run(*pytest, "tests", "-m", "smoke and not slow", **env)
+        if status == NO_TESTS:
+            return self.run(*pytest, "tests", **env)
+        if files and not status and (status := self.run(*pytest, *files, **env)) == NO_TESTS:  # what is in them is slow
+            return 0
+        return status
 
 
-def tell(member: Member, work: Path, places: SimpleQueue[Path], everything: bool) -> int:
+def tests_of(member: Member, paths: list[str] | None) -> tuple[bool, list[str]]:
+    """Return whether all tests of a member run, and else the files that run besides those marked smoke."""
+    if paths is None or member.name not in ALWAYS:
+        return paths is None or member.changed(paths), []
+    return False, member.changed_tests(paths)
+
+
+def tell(member: Member, work: Path, places: SimpleQueue[Path], everything: bool, files: list[str]) -> int:
     """Try a member at a free place and print a line about it, before it everything that was printed if it failed."""
     started, place = time.monotonic(), places.get()
     with (work / f"{member.name}.log").open("w+b", buffering=0) as log:
-        status = Trial(member, work, place, log)(everything)
+        status = Trial(member, work, place, log)(everything, files)
         log.seek(0)
         said = log.read().decode(errors="replace").rstrip()
     shutil.rmtree(place, ignore_errors=True)
     places.put(place)
     summary = said if status else (said.splitlines() or [""])[-1].strip("= ")
-    which = "all tests" if everything else "smoke"
+    which = "all tests" if everything else "smoke and changed files" if files else "smoke"
     verdict = f"{'FAIL' if status else 'ok  '} {member.name} alone, {which}, {time.monotonic() - started:.0f} s"
     print(f"{summary}\n{verdict}" if status else f"{verdict}: {summary}", flush=True)
     return status
@@ -197,6 +214,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="try only these, with all of their tests")
     parser.add_argument("--all", action="store_true", help="all tests of every member")
     parser.add_argument("--base", metavar="REV", help="all tests of the members that changed since")
+    parser.add_argument("--into", metavar="FOLDER", type=Path, help="leave the wheels there")
     asked = parser.parse_args()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored, and tests send it
     found = members()
@@ -215,11 +233,14 @@ def main() -> int:
             return 1
         pins = project(ROOT)["tool"]["uv"].get("constraint-dependencies", [])
         (work / "constraints.txt").write_text("\n".join(pins))
+        if asked.into:
+            shutil.rmtree(asked.into, ignore_errors=True)
+            shutil.copytree(work / "dist", asked.into)
         places: SimpleQueue[Path] = SimpleQueue()
         for number in range(os.cpu_count() or 1):
             places.put(work / f"environment-{number}")
         with ThreadPoolExecutor(places.qsize()) as pool:
-            statuses = list(pool.map(lambda m: tell(m, work, places, paths is None or m.changed(paths)), wanted))
+            statuses = list(pool.map(lambda m: tell(m, work, places, *tests_of(m, paths)), wanted))
     failed = [member.name for member, status in zip(wanted, statuses, strict=True) if status]
     every = (
         "every wheel works alone" if len(wanted) == len(found) else f"{len(wanted)} of {len(found)} wheels work alone"

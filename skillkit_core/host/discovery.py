@@ -234,7 +234,7 @@ def find_beside(entry: EntryPoint, name: str) -> str | None:
     module = ""
     for part in entry.value.partition(":")[0].split("."):
         module = f"{module}.{part}" if module else part
-        found = PathFinder.find_spec(module, places or None)
+        found = getattr(sys.modules.get(module), "__spec__", None) or PathFinder.find_spec(module, places or None)
         if found is None or found.submodule_search_locations is None:
             break
         places = list(found.submodule_search_locations)

@@ -188,12 +188,13 @@ def run(skillkit_home, skillkit_cli, monkeypatch):
             del sys.modules[name]
 
 
+@pytest.mark.always
 @pytest.mark.parametrize("page", [pytest.param(p, id=str(p.relative_to(ROOT))) for p in ALWAYS])
 def test_the_examples_of_the_page_run(page, run):
     examples(page, run)
 
 
-@pytest.mark.sample(30)
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("page", [pytest.param(p, id=str(p.relative_to(ROOT))) for p in OTHERS])
 def test_the_examples_of_a_page_that_is_as_it_was_run(page, run):
     examples(page, run)

@@ -36,6 +36,10 @@ OURS = [
 ]  # fmt: skip
 SECONDS = 300
 
+# By day the blocks of these pages run in the checkout (test_docs_examples.py), and tests/outside, a step of .ci/run, installs
+# plugins, a provider and distributions from wheels.
+pytestmark = pytest.mark.slow
+
 
 class Environment:
     """A fresh virtual environment and an empty home, outside the repository."""
@@ -267,7 +271,6 @@ def test_a_package_of_skills_that_setuptools_builds_has_its_skills_and_an_empty_
     env.run(uv, "pip", "uninstall", "--quiet", "--python", str(env.python), "acme-skills")
 
 
-@pytest.mark.slow
 def test_the_tutorial_installs_with_the_pip_of_the_readmes_environment(wheels):
     """An environment as the README makes it with ``pip`` alone; its packages come from wheels."""
     _, folder, dist = wheels

@@ -21,8 +21,20 @@ def test_a_package_that_is_over_its_limit_fails_the_run_and_is_named(tmp_path):
     (tmp_path / "pytest.ini").touch()
 
     def run(times, *processes):
-        argv = [sys.executable, "-m", "pytest", "-p", "cost", "-p", "no:cacheprovider", *processes, "plugins"]
-        env = {**os.environ, "PYTHONPATH": str(CI), "TEST_CPU_LIMITS": times}
+        argv = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "xdist",
+            "-p",
+            "cost",
+            "-p",
+            "no:cacheprovider",
+            *processes,
+            "plugins",
+        ]
+        env = {**os.environ, "PYTHONPATH": str(CI), "TEST_CPU_LIMITS": times, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         return subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True)
 
     over, below = run("0.0005", "-n", "1"), run("50")

@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 LOOK = """
 import importlib, json, logging, pkgutil, sys
 def state():
@@ -30,6 +32,7 @@ print(json.dumps({"changed": {n: (was, after[n]) for n, was in before.items() if
 """
 
 
+@pytest.mark.slow  # imports every module of every plugin anew; by day the tests of each plugin import them
 def test_importing_the_plugins_changes_no_logger_of_the_application():
     done = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

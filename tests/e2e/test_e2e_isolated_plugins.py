@@ -73,6 +73,7 @@ def test_a_run_is_right_beside_each(rude, skillkit_cli, deed):
     check(rude(deed), skillkit_cli(*ASKED).ok())
 
 
+@pytest.mark.slow  # by day one of each kind is beside a run, and the plugin's own tests end what loops
 def test_json_has_nothing_of_what_it_prints_and_a_run_ends_it_when_it_is_killed(rude, skillkit_cli, skillkit_home):
     done = rude("write-all", command=(*ASKED, "--json"))
     assert "15% of 80 = 12" in json.dumps(done.ok().json) and "written in turn_start" in done.stderr

@@ -10,14 +10,14 @@ TIME = {"command": sys.executable, "args": ["-m", "mcp_server_time"]}
 ASK = {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}
 
 
-def configure(home, **server):
+def configure(home, name, **server):
     home.config_dir.mkdir(parents=True, exist_ok=True)
-    (home.config_dir / "mcp.json").write_text(json.dumps({"mcpServers": {"time": {**TIME, **server}}}))
+    (home.config_dir / "mcp.json").write_text(json.dumps({"mcpServers": {name: server}}))
 
 
 def test_a_model_calls_a_server_in_a_run_of_the_command_line(skillkit_cli, skillkit_home, llm_server, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-key")
-    configure(skillkit_home, alwaysAllow=["convert_time"])
+    configure(skillkit_home, "time", **TIME, alwaysAllow=["convert_time"])
     run = ("run", "--provider", "openai", "--base-url", llm_server.openai_url, "--model", "m", "--json", "--events")
     llm_server.script(Reply(tool_calls=[Call("mcp__time__convert_time", ASK)]), Reply(text="21:00 in Tokyo."))
     events = skillkit_cli(*run, "Noon UTC in Tokyo?").ok().json_lines
@@ -45,31 +45,25 @@ def test_a_server_that_cannot_start_is_named_on_stderr(skillkit_cli, skillkit_ho
     assert states["bad"] == "not found"
 
 
-def test_a_call_that_nobody_approves_does_not_run(skillkit_cli, skillkit_home, llm_server, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-key")
-    configure(skillkit_home)
-    run = ("run", "--provider", "openai", "--base-url", llm_server.openai_url, "--model", "m", "--json", "--events")
-    llm_server.script(Reply(tool_calls=[Call("mcp__time__convert_time", ASK)]), Reply(text="I may not."))
-    events = skillkit_cli(*run, "Noon UTC in Tokyo?").json_lines
-    ended = next(event for event in events if event.get("type") == "tool_execution_end")
-    assert ended["outcome"] == "denied" and "21:00" not in json.dumps(ended)
-
-
-def test_a_rule_permits_the_tools_of_a_server_and_a_denial_outweighs_always_allow(
-    skillkit_cli, skillkit_home, llm_server, monkeypatch
+def test_a_call_waits_for_a_yes_that_a_rule_can_give_and_a_denial_outweighs_always_allow(
+    skillkit_cli, skillkit_home, llm_server, mcp_server, monkeypatch
 ):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-key")
-    configure(skillkit_home)
     run = ("run", "--provider", "openai", "--base-url", llm_server.openai_url, "--model", "m", "--json", "--events")
-    llm_server.script(Reply(tool_calls=[Call("mcp__time__convert_time", ASK)]), Reply(text="21:00 in Tokyo."))
-    events = skillkit_cli(*run, "--permit", "mcp__time", "Noon UTC in Tokyo?").ok().json_lines
-    assert next(event for event in events if event.get("type") == "tool_execution_end")["outcome"] == "ok"
-    configure(skillkit_home, alwaysAllow=["*"])
-    (skillkit_home.config_dir / "config.yaml").write_text("permissions:\n  deny: [mcp__time__convert_time]\n")
-    llm_server.script(Reply(tool_calls=[Call("mcp__time__convert_time", ASK)]), Reply(text="I may not."))
-    events = skillkit_cli(*run, "Noon UTC in Tokyo?").json_lines
-    ended = next(event for event in events if event.get("type") == "tool_execution_end")
-    assert ended["outcome"] in ("denied", "blocked") and "21:00" not in json.dumps(ended)
+
+    def ended(*options):
+        llm_server.script(Reply(tool_calls=[Call("mcp__desk__ok", {})]), Reply(text="As you say."))
+        events = skillkit_cli(*run, *options, "Is it fine?").json_lines
+        (one,) = (event for event in events if event.get("type") == "tool_execution_end")
+        return one["outcome"], "fine" in json.dumps(one)
+
+    configure(skillkit_home, "desk", **mcp_server.stdio())
+    assert ended() == ("denied", False), "nobody is there to approve it"
+    assert ended("--permit", "mcp__desk") == ("ok", True)
+    configure(skillkit_home, "desk", **mcp_server.stdio(), alwaysAllow=["*"])
+    (skillkit_home.config_dir / "config.yaml").write_text("permissions:\n  deny: [mcp__desk__ok]\n")
+    outcome, ran = ended()
+    assert outcome in ("denied", "blocked") and not ran
 
 
 def test_an_mcp_client_runs_actions_of_skills_and_gets_skills_as_prompts(skillkit_cli, skillkit_home):

@@ -22,6 +22,7 @@ def surface() -> Any:
     return module
 
 
+@pytest.mark.always
 def test_the_public_surface_is_as_the_files_say(surface: Any) -> None:
     assert not (changes := surface.changes()), changes
 

@@ -33,6 +33,25 @@ def test_the_core_what_changed_and_first_of_the_others_what_depends_on_it_are_tr
     assert len(tried) == 3 + wheels.MORE < len(found) / 2
 
 
+def test_of_the_core_and_the_distribution_the_changed_files_run_and_of_a_changed_plugin_everything(ci):
+    wheels, _ = ci
+    found = {member.name: member for member in wheels.members()}
+    paths = [
+        "plugins/skillkit-mcp/README.md",
+        "skillkit_core/tools.py",
+        f"tests/e2e/{Path(__file__).name}",
+        "tests/e2e/gone.py",
+    ]
+    tried = {
+        name: wheels.tests_of(found[name], paths) for name in ("skillkit-core", "skillkit-default", "skillkit-mcp")
+    }
+    assert tried == {
+        "skillkit-core": (False, []), "skillkit-default": (False, [f"tests/{Path(__file__).name}"]), "skillkit-mcp": (True, []),
+    }  # fmt: skip
+    assert wheels.tests_of(found["skillkit-files"], paths) == (False, [])
+    assert wheels.tests_of(found["skillkit-default"], None) == (True, [])
+
+
 def test_an_import_that_nothing_declares_is_named_with_its_line(ci, tmp_path, monkeypatch):
     wheels, declared = ci
     folder = tmp_path / "plugins" / "skillkit-acme"

@@ -6,12 +6,18 @@ import subprocess
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import acp
 import pytest
-from acp import schema as s
-from acp.stdio import spawn_agent_process
 
 PLUGIN = Path(__file__).parent / "support" / "editor_plugin.py"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _client_library():
+    """Import with the first test what takes long, and not where tests are collected."""
+    global acp, s, spawn_agent_process
+    import acp
+    from acp import schema as s
+    from acp.stdio import spawn_agent_process
 
 
 class Editor:

@@ -5,12 +5,18 @@ import json
 import sys
 
 import pytest
-from acp import schema as s
 from skillkit_live import RpcClient, protocol
 
 from skillkit_core import AgentRunner, Host, SessionLocked
 
 ALLOW = ("--permission-mode", "bypass")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _sdk():
+    """Import with the first test what takes long, and not where tests are collected."""
+    global s
+    from acp import schema as s
 
 
 def uses(*calls):

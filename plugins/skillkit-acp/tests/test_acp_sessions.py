@@ -5,12 +5,17 @@ import base64
 import json
 import subprocess
 
-import acp
 import pytest
-from acp import schema as s
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
-IMAGE = acp.image_block(base64.b64encode(PNG).decode(), "image/png")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _sdk():
+    """Import with the first test what takes long, and not where tests are collected."""
+    global acp, s
+    import acp
+    from acp import schema as s
 
 
 @pytest.mark.smoke
@@ -52,7 +57,7 @@ def test_a_conversation_is_cancelled_fails_and_goes_on(with_editor, tmp_path):
 def test_a_session_is_listed_by_its_folder_and_loaded_with_all_that_was_said(with_editor, tmp_path):
     async def first(editor, hello):
         session = await editor.begin(tmp_path)
-        await editor.say(session, "pay 5", IMAGE)
+        await editor.say(session, "pay 5", acp.image_block(base64.b64encode(PNG).decode(), "image/png"))
         elsewhere = tmp_path / "elsewhere"
         elsewhere.mkdir()
         other = await editor.begin(elsewhere)

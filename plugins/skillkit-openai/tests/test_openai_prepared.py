@@ -9,7 +9,6 @@ import logging
 from typing import Any
 
 import httpx2
-import openai
 import pytest
 from skillkit_openai import OpenAIAdapter
 from skillkit_openai.client import Client, Endpoint
@@ -24,6 +23,13 @@ ANSWER = (
     {"id": "c", "choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}]},
     b"data: [DONE]\n\n",
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _sdk() -> None:
+    """Import with the first test what takes long, and not where tests are collected."""
+    global openai
+    import openai
 
 
 async def collect(adapter: OpenAIAdapter, text: str = "hi", **headers: str) -> list[StreamEvent]:

@@ -26,7 +26,7 @@ COMMON: dict[str, Any] = {
     "print_blob": True,
     "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 }
-EXAMPLES = settings.default.max_examples  # 50 in a checkout, with --hypothesis-profile=full 1,000
+EXAMPLES = settings.default.max_examples  # 25 in a checkout, with --hypothesis-profile=full 1,000
 NUMBERS = itertools.count(1)
 ONE = (Turn(calls=(Call("waits", {"n": 1}, "c"),)),)
 
