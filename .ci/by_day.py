@@ -66,3 +66,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     of = {item.nodeid: item for item in items if takes_turns(item, dear)}
     for name in left(of, git("rev-parse", "HEAD") or "", changed_paths(None) or ()):
         of[name].add_marker("slow")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say that something was left out."""
+    if os.environ.get(EVERYTHING):
+        terminalreporter.write_line(
+            f'of the dear tests one in {ONE_IN} ran, by the commit; all run with -m "slow or not slow"'
+        )
