@@ -48,15 +48,19 @@ def test_an_answer_is_given_once_also_after_everything_was_restarted(bench: Any)
     assert (used.exit_code, used.stdout) == (1, f"{rent} was answered already\n")
 
 
-def test_what_a_killed_worker_left_is_carried_on_with_the_same_keys(bench: Any) -> None:
+def test_what_a_killed_worker_left_is_carried_on_with_the_same_keys(bench: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("SKILLKIT_PLUGINS", "durable,sessions,subagents,works")
     safe, once = bench.submit("note safe 60"), bench.submit("once once 60")
+    asks = bench.submit("delegate once below 60")
     first = bench.worker()
-    bench.until_did("safe")
-    bench.until_did("once")
+    for name in ("safe", "once", "below"):
+        bench.until_did(name)
     assert bench.end(first, signal.SIGKILL) == -signal.SIGKILL
 
     second = bench.worker()
-    assert bench.wait(once["id"]) == ["completed"]
+    assert bench.wait(once["id"], asks["id"]) == ["completed"] * 2
+    assert "interrupted" in bench.job(asks["id"])["result"]["answer"]  # the agent below goes on in its session
+    assert len(bench.did("below")) == 1
     assert "interrupted" in bench.job(once["id"])["result"]["answer"]
     assert len(bench.did("once")) == 1
     bench.until_did("safe", 2)
@@ -71,7 +75,27 @@ def test_what_a_killed_worker_left_is_carried_on_with_the_same_keys(bench: Any) 
     assert {one["key"] for one in bench.did("safe")} == {before["key"]}
     bench.cli("jobs", "cancel", safe["id"]).ok()
     assert bench.wait(safe["id"]) == ["cancelled"]
-    assert len(bench.jobs()) == 2
+    assert len(bench.jobs()) == 3
+
+
+def test_a_job_is_done_by_an_agent_of_a_file(bench: Any, skillkit_home: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("SKILLKIT_PLUGINS", "durable,sessions,skills,subagents,works")
+    agents = skillkit_home.config_dir / "agents"
+    agents.mkdir(parents=True)
+    (agents / "clerk.md").write_text("---\nname: clerk\ntools: note\n---\nYou note things, and never pay.\n")
+    unknown = bench.cli("submit", "--agent", "clark", "pay rent")
+    assert unknown.exit_code == 2 and "did you mean 'clerk'?" in unknown.stderr
+    both = bench.cli("submit", "--agent", "clerk", "--plan", "p", "pay rent")
+    assert both.exit_code == 2 and "exclude each other" in both.stderr
+    notes, pays = (
+        bench.submit("note seen", "--agent", "clerk")["id"],
+        bench.submit("pay rent", "--agent", "clerk")["id"],
+    )
+    assert bench.job(notes)["spec"]["kind"] == "run_subagent"
+    bench.worker()
+    assert bench.wait(notes, pays) == ["completed", "completed"]
+    assert bench.job(notes)["result"]["answer"] == "done: noted seen"
+    assert bench.job(pays)["result"]["answer"] == "done: There is no tool 'pay'." and bench.did("rent") == []
 
 
 def test_a_worker_that_is_ended_gives_its_jobs_back(bench: Any) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import shutil
 
 import pytest
 from skillkit_commands import SlashCommands
@@ -98,6 +99,31 @@ async def test_two_agents_at_once_share_a_budget_while_one_is_stopped_and_one_as
     ends = {e.agent_path[-1]: (e.outcome, e.reason) for e in below if e.type == "agent_end"}
     assert ends == {payer.id: ("completed", ""), sleeper.id: ("aborted", "a person stopped it")}
     assert (paid.details["tokens"], slept.details["state"]) == (72, "stopped") and slept.details["tokens"] > 6
+
+
+@pytest.mark.parametrize("when", ["at work", "ended"])
+async def test_after_a_crash_an_agent_goes_on_in_its_session(agent_with, script, own, tmp_path, when):
+    left, settings = tmp_path / "left", {"sessions.directory": str(tmp_path / "sessions")}
+    told = script(
+        main=[spends(1, "", spawn("worker: work")), spends(1, "told"), spends(1, "told after a crash")],
+        worker=[spends(1, "", Call("look")), spends(1, "worked"), spends(1, "went on")],
+    )
+    async with agent_with(settings=settings) as agent:
+        at = {"at work": "tool_execution_end", "ended": "agent_end"}[when]
+
+        @agent.events.observe
+        def crash(event):  # what a process that is killed here leaves
+            if event.type == at and len(event.agent_path) > 1 and not left.exists():
+                shutil.copytree(tmp_path / "sessions", left)
+
+        await agent.chat("main: go")
+        (below,) = agent.session.notes("subagents.agent")
+    async with agent_with(settings={"sessions.directory": str(left)}, session=agent.session_id) as again:
+        response = await again.resume()
+        assert response.content == "told after a crash"
+        assert results(again)[0].text == {"at work": "went on", "ended": "worked"}[when]
+        assert {note.data["session"] for note in again.session.notes("subagents.agent")} == {below.data["session"]}
+    assert own.used == [("agent", "look")] and len(told.requests["worker"]) == (3 if when == "at work" else 2)
 
 
 async def test_the_shared_budget_ends_an_agent_and_the_call_may_lower_its_own(agent_with, script):

@@ -37,7 +37,7 @@ from skillkit_core import (
     thaw,
 )
 from skillkit_core.cli.output import shorten
-from skillkit_core.errors import SkillKitError, UnknownSession, UsageError
+from skillkit_core.errors import SkillKitError, UnknownName, UnknownSession, UsageError
 
 from .database import Row
 from .fence import Fence, FencedStore
@@ -46,7 +46,7 @@ from .jobs import MOST_TEXT, Job, question_id
 if TYPE_CHECKING:
     from skillkit_core import Host, SessionEntry
 
-__all__ = ["Carried", "Ended", "questions_of"]
+__all__ = ["Carried", "Ended", "agent_of", "questions_of"]
 
 JOB = "job"  # the kind of the origin with which a job speaks
 CUT = (StopReason.error, StopReason.aborted)
@@ -100,6 +100,20 @@ def questions_of(calls: Sequence[SuspendedCall]) -> list[dict[str, Any]]:
         kind = "approval" if waiting.survey is None else "survey"
         found.append({"call": waiting.id, "kind": kind, "about": json.loads(json.dumps(about))})
     return found
+
+
+def agent_of(host: Host, name: str) -> Any:
+    """Return who can make an agent of a file (the hook ``register_skill_agents``).
+
+    Raises:
+        UnknownName: no file defines it.
+    """
+    registry = host.registry("skill_agents") if "skill_agents" in host.kinds else None
+    known = [registry.get(one) for one in registry.list()] if registry is not None else []
+    if (found := next((one for one in known if name in one.names()), None)) is not None:
+        return found
+    names = sorted(other for one in known for other in one.names())
+    raise UnknownName("agent", name, names, hint=None if names else "no file defines one: see 'skillkit agents list'")
 
 
 class Carried:
@@ -158,6 +172,8 @@ class Carried:
         agent = self._agent = AgentRunner(self._config(), host=self._host, session=session)
         try:
             await agent.open()
+            if name := self._job.spec.options.get("agent"):
+                await agent_of(self._host, name).become(agent, agent, name)
             if self._job.spec.options.get("action") is not None:
                 tool = self._take_action(agent)
                 if self._typed is not None:

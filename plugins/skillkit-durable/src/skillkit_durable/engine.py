@@ -1,6 +1,6 @@
 """The engine: DBOS keeps the queues, their limits and what was begun, and hands rounds of jobs to this worker.
 
-There are three workflows for everything, and no plugin registers one: installing or removing a plugin strands no job. Each has
+There are four workflows for everything, and no plugin registers one: installing or removing a plugin strands no job. Each has
 one step, "carry the job on until its run ends or waits", which reads in the session what is done already.
 """
 
@@ -18,7 +18,7 @@ from .jobs import Job
 
 __all__ = ["WORKFLOWS", "Engine"]
 
-WORKFLOWS = ("run_turn", "run_skill", "run_plan")
+WORKFLOWS = ("run_turn", "run_skill", "run_plan", "run_subagent")
 VERSION = "skillkit-1"  # until what a workflow is given changes incompatibly
 POLL = 0.5  # seconds between two looks at a queue
 Work = Callable[[str, int], Mapping[str, Any]]

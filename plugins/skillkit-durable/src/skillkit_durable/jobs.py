@@ -45,7 +45,7 @@ class Spec:
 
     Attributes:
         v: version of this shape.
-        kind: the workflow: ``run_turn``, ``run_skill`` or ``run_plan``.
+        kind: the workflow: ``run_turn``, ``run_skill``, ``run_plan`` or ``run_subagent``.
         text: the request.
         session: the session in which the job works; empty: one of its own, which has the id of the job.
         folder: the workspace.
@@ -271,11 +271,9 @@ class Jobs:
                     raise UsageError(
                         f"{len(found)} jobs start with {name!r}", hint=f"write more: {', '.join(found[:5])}"
                     )
-                if not found:
-                    raise UnknownName("job", name, ids)
-                rows = transaction.rows("SELECT * FROM skillkit_job WHERE id=?", found[0])
+                rows = transaction.rows("SELECT * FROM skillkit_job WHERE id=?", found[0]) if found else []
         if not rows:
-            raise UnknownName("job", name, [])
+            raise UnknownName("job", name, hint="'skillkit jobs list' has all; a job is named by its id or its key")
         return Job.of(rows[0])
 
     def list(self, *, status: str | None = None, queue: str | None = None, limit: int | None = None) -> Found:

@@ -91,7 +91,8 @@ class Schedules:
         """Return a schedule, or raise :class:`UnknownName`."""
         found = {schedule.name: schedule for schedule in self.list()}
         if name not in found:
-            raise UnknownName("schedule", name, list(found))
+            hint = None if found else "there are none; 'skillkit submit --cron' makes one"
+            raise UnknownName("schedule", name, list(found), hint=hint)
         return found[name]
 
     def list(self) -> list[Schedule]:

@@ -51,6 +51,8 @@ def answer(request):
             return call(("wish", {"name": rest}))
         case "die":
             return call(("die", {"name": rest}))
+        case "delegate":  # what an agent below is asked
+            return call(("spawn_agent", {"task": rest}))
         case "fail":
             ready = os.path.exists(os.environ["WORKS_WORLD"] + ".ready")
             return "well" if ready else Fail(ErrorKind.invalid_request, "the model refuses", status=400)

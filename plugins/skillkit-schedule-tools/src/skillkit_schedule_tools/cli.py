@@ -212,7 +212,7 @@ def named(store: Store, name: str, *kinds: str) -> Schedule:
     """
     found = {one.id: one for one in store.schedules(*kinds)}
     if name not in found:
-        raise UnknownName("schedule", name, list(found))
+        raise UnknownName("schedule", name, list(found), hint=None if found else "there are none")
     return found[name]
 
 

@@ -7,14 +7,24 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from skillkit_core.errors import AgentBusy, AgentError, RunAborted, SessionError, Suspended, UnknownName, in_words
+from skillkit_core import AssistantMessage, StopReason
+from skillkit_core.errors import (
+    AgentBusy,
+    AgentError,
+    RunAborted,
+    SessionError,
+    Suspended,
+    UnknownName,
+    UsageError,
+    in_words,
+)
 
 from .state import CREW, CREWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillkit_core import AgentRunner
+    from skillkit_core import AgentResponse, AgentRunner
 
 __all__ = ["Crew", "Subagent", "crew_of", "stop", "subagents_of"]
 
@@ -35,7 +45,8 @@ class Subagent:
         background: the agent that asked goes on meanwhile.
         session: its session; ``None``: not open yet, or not kept.
         asked_in: session of the agent that asked.
-        resumed: it goes on in its session with the decisions that it waited for.
+        call: the call that asked it, by its idempotency key.
+        resumed: it goes on in its session, with the decisions that it waited for, or where a crash has left it.
         suspended: it waits for a decision, and its session has what is asked.
         state: ``waiting``, ``working``, ``completed``, ``limit``, ``stopped``, ``failed`` or ``suspended``.
         reason: why it did not simply complete.
@@ -62,6 +73,7 @@ class Subagent:
     tokens: int = 0
     cost: float = 0.0
     task: asyncio.Task[None] | None = field(default=None, repr=False)
+    call: str = ""
     resumed: bool = False
     suspended: Suspended | None = field(default=None, repr=False)
 
@@ -180,11 +192,29 @@ async def _ask(agent: AgentRunner, subagent: Subagent, runner: AgentRunner) -> N
     title = f"{subagent.name}: {' '.join(subagent.work.split())}"
     await session.append("session_info", {"title": title[:_TITLE]})
     about = {"id": subagent.id, "name": subagent.name, "session": subagent.session, "task": title[:_TITLE]}
-    await agent.session.note("subagents.agent", {**about, "background": subagent.background})
+    about |= {"background": subagent.background, "call": subagent.call}
+    await agent.session.note("subagents.agent", about, sync=True)  # before it does anything: a crash must not lose it
     runner.events.observe(lambda event: _see(subagent, event), ["turn_start", "tool_execution_start", "usage"])
-    response = await (runner.resume() if subagent.resumed else runner.chat(subagent.work))
-    subagent.answer, subagent.reason = response.content, response.reason
-    subagent.state = "limit" if response.outcome == "limit" else "completed"
+    response = await _answered(subagent, runner)
+    if response is not None:
+        subagent.answer, subagent.reason = response.content, response.reason
+        subagent.state = "limit" if response.outcome == "limit" else "completed"
+
+
+async def _answered(subagent: Subagent, runner: AgentRunner) -> AgentResponse | None:
+    """Return the answer of an agent; ``None``: its session has it, because it had ended when its process died."""
+    if not subagent.resumed or not runner.messages:
+        return await runner.chat(subagent.work)
+    try:
+        return await runner.resume()
+    except UsageError:
+        last = runner.messages[-1]
+        if not isinstance(last, AssistantMessage):
+            raise
+        cut = last.stop_reason in (StopReason.error, StopReason.aborted)
+        subagent.answer, subagent.state = last.text, "failed" if cut else "completed"
+        subagent.reason = f"its last answer was cut off ({last.stop_reason})" if cut else ""
+        return None
 
 
 def _ended(subagent: Subagent, state: str, reason: str, error: AgentError | None = None) -> None:
@@ -236,6 +266,12 @@ def crew_of(agent: AgentRunner) -> Crew:
     return found
 
 
+def begun_by(agent: AgentRunner, call: str) -> tuple[str, ...]:
+    """Return the session of the agent that a call began before its process died; empty: it began none that was kept."""
+    notes = [note.data for note in agent.session.notes("subagents.agent") if note.data.get("call") == call]
+    return (str(notes[-1]["session"]),) if notes and notes[-1]["session"] else ()
+
+
 def subagents_of(agent: AgentRunner) -> Iterator[tuple[int, Subagent]]:
     """Yield the agents that work or worked for ``agent``, and below each its own, with how deep each stands."""
     waiting = [(0, one) for one in reversed(crew_of(agent).subagents.values())]
@@ -258,6 +294,7 @@ def stop(agent: AgentRunner, name: str, reason: str = "a person stopped it") -> 
     found = next((one for one in working if one.id == name), None)
     found = found or next((one for one in working if name and one.id.startswith(name)), None)
     if found is None:
-        raise UnknownName("agent at work", name, [one.id for one in working])
+        names = [one.id for one in working]
+        raise UnknownName("agent at work", name, names, hint=None if names else "none works")
     found.stop(reason)
     return found

@@ -110,6 +110,5 @@ def _tool(files: tuple[AgentFile, ...], policy: Mapping[str, Any]) -> Tool:
         }
     schema = {"type": "object", "properties": properties, "required": ["task"], "additionalProperties": False}
     facts = {"mutates": "none", "purpose": "ask an agent"}  # what the agent calls passes the guards itself
-    return Tool(
-        "spawn_agent", about, "skillkit_subagents.spawning:spawn_agent", schema, annotations=facts, suspends=True
-    )
+    begin = "skillkit_subagents.spawning:spawn_agent"  # safe to run again: it goes on with the agent that it began
+    return Tool("spawn_agent", about, begin, schema, annotations=facts, suspends=True, replay="safe")

@@ -12,7 +12,7 @@ from skillkit_core import AgentConfig, AgentRunner, Limits, ToolError, ToolOutpu
 from skillkit_core.errors import SkillKitError
 
 from .ceiling import allowed, unknown
-from .crew import Subagent, crew_of
+from .crew import Subagent, begun_by, crew_of
 from .definitions import MODES, AgentFile, usable
 from .offering import settings_of
 from .state import HOOKS, POLICIES, POLICY, SANDBOXES, Settings
@@ -45,10 +45,12 @@ async def spawn_agent(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
         )
     outermost.count += 1  # before others of the same message are looked at
     try:
-        subagent = await _made(agent, _request(agent, args, settings), settings, ctx.below)
+        below = ctx.below or begun_by(agent, ctx.idempotency_key)
+        subagent = await _made(agent, _request(agent, args, settings), settings, below)
     except BaseException:
         outermost.count -= 1
         raise
+    subagent.call = ctx.idempotency_key
     crew_of(agent).begin(agent, subagent, settings.parallel)
     task = subagent.task
     assert task is not None
@@ -119,7 +121,7 @@ def _policy(agent: AgentRunner, given: Mapping[str, Any], file: AgentFile | None
 
 
 async def _made(agent: AgentRunner, request: _Request, settings: Settings, below: tuple[str, ...] = ()) -> Subagent:
-    """Return an agent that is nested in the call, with its model chosen; ``below``: its session goes on with what waited."""
+    """Return an agent that is nested in the call, with its model chosen; ``below``: it goes on in this session."""
     file, mine = request.file, agent.config
     kept = agent.session.location is not None
     known = [name for name in (file.skills if file is not None else ()) if name in agent.host.skills]

@@ -37,6 +37,7 @@ _KEPT = (
     "permission_mode",
     "approvals",
     "plan",
+    "agent",
 )
 
 
@@ -64,6 +65,7 @@ _KEPT = (
     "--key", metavar="KEY", help="Idempotency key: the same key is the same job, however often it is submitted."
 )
 @click.option("--plan", metavar="NAME", help="Carry out this saved plan with the words of the request.")
+@click.option("--agent", metavar="NAME", help="The agent of this file does it: its prompt, tools, model and limits.")
 @choosing
 @json_option
 @click.pass_context
@@ -77,6 +79,7 @@ def submit(
     skillkit submit "summarise README.md"
     skillkit submit --key invoice-4711 --queue mail "send invoice 4711"
     skillkit submit --skill csv-stats summary sales.csv --column price
+    skillkit submit --agent reviewer "review the last commit"
     skillkit submit --cron "0 7 * * 1-5" --name morning "what is new?"
 
     A worker carries it out ('skillkit worker'). Questions wait, without a worker, until somebody answers ('skillkit
@@ -88,6 +91,13 @@ def submit(
         raise UsageError(f"there is no queue {queue!r}", hint=f"durable.queues has: {', '.join(settings.queues)}")
     if given["approvals"] == "ask":
         raise UsageError("nobody is there to be asked while a job runs", hint="leave --approvals out: questions wait")
+    if given["agent"]:
+        if given["plan"] or given["skill"]:
+            raise UsageError("--agent, --skill and --plan exclude each other", hint="name one of them")
+        if folder is None:  # the agents of another folder are known where the job runs
+            from ..advance import agent_of
+
+            agent_of(host, given["agent"])
     if cron is None and name is not None:
         raise UsageError("--name goes with --cron", hint="--key names a job")
     if cron is not None and (key is not None or when is not None or session is not None):
@@ -137,12 +147,17 @@ def _spec(host: Host, words: tuple[str, ...], folder: Path, session: str | None,
     return Spec(
         text=text,
         folder=str(folder),
-        kind="run_plan" if given["plan"] else "run_skill" if given["skill"] else "run_turn",
+        kind=_kind(given),
         session=session or "",
         distribution=host.distribution.name if host.distribution is not None else None,
         options=options,
         origin={"kind": "submit", "principal": "owner", **({"meta": {"traceparent": trace}} if trace else {})},
     )
+
+
+def _kind(given: dict[str, Any]) -> str:
+    kinds = {"plan": "run_plan", "agent": "run_subagent", "skill": "run_skill"}
+    return next((kind for name, kind in kinds.items() if given[name]), "run_turn")
 
 
 def _time(text: str) -> float:
