@@ -15,7 +15,7 @@ from typing import Any
 import durable_postgres
 import pytest
 from skillkit_durable.database import Database, DatabaseAway
-from skillkit_durable.jobs import Job, Jobs, JobTaken, Spec
+from skillkit_durable.jobs import Job, Jobs, JobTaken, LastTry, Spec
 from skillkit_durable.lease import Lease, dead_workers, give_up, reaped, workers
 from skillkit_durable.schedules import Schedules, next_time
 
@@ -94,6 +94,9 @@ def test_a_worker_that_gives_its_jobs_back_is_no_death_and_too_many_deaths_are_p
     jobs.let_go("w1")
     again = jobs.begin(job.id, 1, "w2", 1)
     assert again is not None and again.recoveries == 0
+    with pytest.raises(LastTry):
+        jobs.begin(job.id, 1, "w3", 1, last=False)
+    assert jobs.get(job.id).worker == "w2"
     assert jobs.begin(job.id, 1, "w3", 1) is not None
     assert jobs.begin(job.id, 1, "w4", 1) is None
     assert (jobs.get(job.id).status, jobs.get(job.id).error) == ("failed", "poison: 2 workers died with this job")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 from itertools import pairwise
@@ -28,10 +29,14 @@ def test_an_answer_is_given_once_also_after_everything_was_restarted(bench: Any)
     bench.cli("jobs", "answer", paid["id"], rent, "--allow").ok()
     wrong = bench.cli("jobs", "answer", asked["id"], "--answers", '{"how": "strong"}')
     assert wrong.exit_code == 2 and "Traceback" not in wrong.stderr
-    bench.cli("jobs", "answer", asked["id"], "--answers", '{"what": "green"}').ok()
-    late = bench.cli("jobs", "answer", asked["id"], "--deny")
-    assert (late.exit_code, late.stdout.endswith(" was answered already\n")) == (1, True)
+    answer = ("jobs", "answer", asked["id"], "--answers", '{"what": "green"}')
+    with bench.cli.start(*answer) as one, bench.cli.start(*answer) as other:  # two people at once
+        said = sorted((process.communicate(timeout=60)[0], process.returncode) for process in (one, other))
+    (taken, good), (late, bad) = said
+    assert (taken.split(" ", 1)[1], good) == ("answered; a worker goes on with it\n", 0)
+    assert (late.split(" ", 1)[1], bad) == ("was answered already\n", 1)
 
+    follow = bench.cli.start("jobs", "wait", paid["id"], "--follow", "--json")
     bench.worker()
     assert bench.wait(paid["id"], asked["id"]) == ["waiting", "completed"]
     assert bench.job(asked["id"])["result"]["answer"] == "done: you wish green"
@@ -46,6 +51,17 @@ def test_an_answer_is_given_once_also_after_everything_was_restarted(bench: Any)
     assert (len(bench.did("rent")), bench.did("food"), len(bench.did("a"))) == (1, [], 1)
     used = bench.cli("jobs", "answer", paid["id"], rent, "--allow")
     assert (used.exit_code, used.stdout) == (1, f"{rent} was answered already\n")
+
+    with follow:
+        told = [json.loads(line) for line in follow.communicate(timeout=60)[0].splitlines()]
+    assert follow.returncode == 0
+    assert [one["status"] for one in told if one["type"] == "job"][-1] == "completed"
+    entries = [one["data"]["message"] for one in told if one["type"] == "entry" and one["kind"] == "message"]
+    assert [one["role"] for one in entries] == ["user", "assistant", "tool_result", "tool_result", "assistant"]
+    assert (told[-1]["type"], told[-1]["result"]) == ("result", bench.job(paid["id"])["result"])
+    words = bench.cli("jobs", "wait", paid["id"], "--follow").ok()
+    assert words.stdout.startswith("I will. \ndone: paid rent | ") and "  pay rent\n" in words.stderr
+    assert bench.cli("jobs", "wait", paid["id"], asked["id"], "--follow").exit_code == 2
 
 
 def test_what_a_killed_worker_left_is_carried_on_with_the_same_keys(bench: Any, monkeypatch: Any) -> None:

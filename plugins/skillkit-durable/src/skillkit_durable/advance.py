@@ -46,7 +46,7 @@ from .jobs import MOST_TEXT, Job, question_id
 if TYPE_CHECKING:
     from skillkit_core import Host, SessionEntry
 
-__all__ = ["Carried", "Ended", "agent_of", "questions_of"]
+__all__ = ["Carried", "Ended", "agent_of", "questions_of", "said_by"]
 
 JOB = "job"  # the kind of the origin with which a job speaks
 CUT = (StopReason.error, StopReason.aborted)
@@ -100,6 +100,16 @@ def questions_of(calls: Sequence[SuspendedCall]) -> list[dict[str, Any]]:
         kind = "approval" if waiting.survey is None else "survey"
         found.append({"call": waiting.id, "kind": kind, "about": json.loads(json.dumps(about))})
     return found
+
+
+def said_by(session: Session, job: Job) -> SessionEntry | None:
+    """Return the entry with which a job spoke; ``None``: it has not spoken yet."""
+    for entry in session.entries:
+        message = entry.data.get("message", {}) if entry.type == "message" else {}
+        origin = message.get("origin") or {}
+        if message.get("role") == "user" and (origin.get("kind"), origin.get("id")) == (JOB, job.id):
+            return entry
+    return None
 
 
 def agent_of(host: Host, name: str) -> Any:
@@ -214,7 +224,7 @@ class Carried:
     async def _until_it_rests(self, agent: AgentRunner) -> Ended:
         used: list[str] = []
         response: AgentResponse | None = None
-        if self._said(agent.session) is None:
+        if said_by(agent.session, self._job) is None:
             if agent.suspension is not None:
                 return Ended(
                     "failed", error=f"session {agent.session.id} waits for a decision; decide there, then retry"
@@ -235,15 +245,6 @@ class Carried:
                 response = await self._run(agent.resume())
             else:
                 return self._over(agent.session, used)
-
-    def _said(self, session: Session) -> SessionEntry | None:
-        """Return the entry with which the job spoke; ``None``: it has not spoken yet."""
-        for entry in session.entries:
-            message = entry.data.get("message", {}) if entry.type == "message" else {}
-            origin = message.get("origin") or {}
-            if message.get("role") == "user" and (origin.get("kind"), origin.get("id")) == (JOB, self._job.id):
-                return entry
-        return None
 
     async def _say(self, agent: AgentRunner) -> AgentResponse:
         spec = self._job.spec

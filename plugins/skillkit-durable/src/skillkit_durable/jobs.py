@@ -23,7 +23,7 @@ from .database import Database, Row, Transaction
 if TYPE_CHECKING:
     from skillkit_core import Host
 
-__all__ = ["ENDED", "OPEN", "PRIORITY", "Answered", "Job", "JobTaken", "Jobs", "Spec", "job_id"]
+__all__ = ["ENDED", "OPEN", "PRIORITY", "Answered", "Job", "JobTaken", "Jobs", "LastTry", "Spec", "job_id"]
 
 OPEN = ("queued", "running", "waiting")
 ENDED = ("completed", "failed", "cancelled")
@@ -37,6 +37,10 @@ Names: TypeAlias = list[str]
 
 class JobTaken(SkillKitError):
     """Another worker has the job by now, or somebody cancelled it: what this worker did with it does not count."""
+
+
+class LastTry(Exception):
+    """If one more worker dies with the job, it is poison: so it must not run beside others of which that is true."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -390,10 +394,16 @@ class Jobs:
                     "UPDATE skillkit_job SET handed=? WHERE id=? AND handed < ?", job.round, job.id, job.round
                 )
 
-    def begin(self, name: str, number: int, worker: str, most_recoveries: int) -> Job | None:
+    def begin(self, name: str, number: int, worker: str, most_recoveries: int, *, last: bool = True) -> Job | None:
         """Begin or go on with a round; ``None``: it is over, or nobody wants it any more.
 
         A worker that died with the job is counted. After ``most_recoveries`` the job fails as poison.
+
+        Args:
+            last: nothing else on its last try runs in this worker, so that this job may be on its own.
+
+        Raises:
+            LastTry: the job is, and ``last`` is false.
         """
         with self.database.transaction() as transaction:
             rows = self._locked(transaction, name)
@@ -407,6 +417,8 @@ class Jobs:
             if died and job.recoveries >= most_recoveries:
                 self._end(transaction, job, "failed", None, _poison(transaction, job))
                 return None
+            if not last and 0 < job.recoveries + died >= most_recoveries:
+                raise LastTry(name)
             transaction.change(
                 "UPDATE skillkit_job SET status='running', worker=?, started=COALESCE(started, {now}), recoveries=recoveries+?,"
                 " waiting=NULL WHERE id=?",

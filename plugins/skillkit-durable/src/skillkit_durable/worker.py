@@ -28,14 +28,14 @@ from .advance import Carried, Ended, questions_of
 from .config import Settings
 from .database import Database, DatabaseAway
 from .engine import Engine
-from .jobs import Job, Jobs, JobTaken
+from .jobs import Job, Jobs, JobTaken, LastTry
 from .lease import Lease, dead_workers, give_up, kill_stopped, reaped
 from .schedules import Schedules
 
 if TYPE_CHECKING:
     from skillkit_core import SessionStore
 
-__all__ = ["Worker"]
+__all__ = ["Worker", "store_for"]
 
 log = logging.getLogger("skillkit.durable")
 LOOK = 0.5  # seconds between two looks at the tables
@@ -95,7 +95,7 @@ class Worker:
         Nothing of the process may go on after this: threads of the engine still wait for rounds that others carry out now.
         """
         self._loop, self._stop = asyncio.get_running_loop(), stop
-        self._slots = asyncio.Semaphore(self._concurrency)
+        self._slots, self._last_tries = asyncio.Semaphore(self._concurrency), asyncio.Lock()
         self._stopping = threading.Event()
         await self._begin()
         await asyncio.to_thread(self._engine.launch, self._known, self._queues, self._concurrency)
@@ -165,21 +165,28 @@ class Worker:
         raise AssertionError("not reached")
 
     async def _round(self, name: str, number: int) -> Mapping[str, Any] | None:
-        async with self._slots:
-            if self._stopping.is_set():
+        try:
+            async with self._slots:
+                return await self._begun(name, number, last=False)
+        except LastTry:
+            async with self._last_tries, self._slots:
+                return await self._begun(name, number, last=True)
+
+    async def _begun(self, name: str, number: int, *, last: bool) -> Mapping[str, Any] | None:
+        if self._stopping.is_set():
+            return None
+        most = self._settings.durable.max_recoveries
+        job = await self._held(self.jobs.begin, name, number, self._lease.worker, most, last=last)
+        if job is None:
+            return {"over": True}
+        try:
+            return await self._carry(job)
+        except (JobTaken, SessionTaken) as error:
+            self.say(f"job {job.id}: {error.message}")
+            if self._stopping.is_set() or not self._lease.held():
                 return None
-            most = self._settings.durable.max_recoveries
-            job = await self._held(self.jobs.begin, name, number, self._lease.worker, most)
-            if job is None:
-                return {"over": True}
-            try:
-                return await self._carry(job)
-            except (JobTaken, SessionTaken) as error:
-                self.say(f"job {job.id}: {error.message}")
-                if self._stopping.is_set() or not self._lease.held():
-                    return None
-                await self._held(self.jobs.hand_back, job, self._settings.durable.lease)
-                return {"handed_back": True}
+            await self._held(self.jobs.hand_back, job, self._settings.durable.lease)
+            return {"handed_back": True}
 
     async def _held(self, work: Callable[..., Any], *args: Any, **named: Any) -> Any:
         """Do something with the database, also where it is away for a while."""
@@ -331,7 +338,7 @@ class Worker:
     async def _see_answers(self) -> None:
         """Give jobs to the engine again whose question was answered in the session itself, by another front end."""
         for job in await asyncio.to_thread(self.jobs.list, status="waiting", limit=200):
-            store = self._store_of(job)
+            store = store_for(self._host, job)
             if store is None:
                 continue
             try:
@@ -344,9 +351,11 @@ class Worker:
             if asked != list(job.waiting):
                 await asyncio.to_thread(self.jobs.went_on, job)
 
-    def _store_of(self, job: Job) -> SessionStore | None:
-        store = self._host.session_store()
-        return store if _shared(store) or job.spec.machine == os.uname().nodename else None
+
+def store_for(host: Host, job: Job) -> SessionStore | None:
+    """Return the store that has the session of a job; ``None``: it is on another machine."""
+    store = host.session_store()
+    return store if _shared(store) or job.spec.machine == os.uname().nodename else None
 
 
 def _jitter() -> float:

@@ -64,7 +64,8 @@ def list_(ctx: click.Context, /, status: str | None, queue: str | None, limit: i
         print_json([ctx.obj.host.redact(job.to_dict()) for job in found])
         return
     if not found:
-        echo('There are no jobs. Submit one: skillkit submit "..."')
+        some = status or queue
+        echo("There are no such jobs." if some else 'There are no jobs. Submit one: skillkit submit "..."')
         return
     colours = {"completed": "green", "failed": "red", "waiting": "yellow", "running": "cyan"}
     rows = [[job.id, job.status, job.queue, _when(job.created), shorten(escaped(job.spec.text), 60)] for job in found]
@@ -250,34 +251,55 @@ def _tell_answers(job: Job, told: Mapping[str, Answered]) -> None:
 @jobs.command()
 @click.argument("names", nargs=-1, required=True, metavar="JOB...")
 @click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Give up after so long.")
+@click.option("--follow", is_flag=True, help="Show what one job does until it ends; with --json as lines.")
 @json_option
 @click.pass_context
-def wait(ctx: click.Context, /, names: tuple[str, ...], timeout: float | None, as_json: bool) -> None:
+def wait(ctx: click.Context, /, names: tuple[str, ...], timeout: float | None, follow: bool, as_json: bool) -> None:
     """Wait until jobs end or ask something.
 
-    The exit code is 0 if all are completed.
+    The exit code is 0 if all are completed. With --follow it waits for answers, too, until the job ends.
     """
     give_up = time.monotonic() + timeout if timeout is not None else None
+    if follow and len(names) > 1:
+        raise UsageError("--follow shows one job", hint="leave the others out, or leave --follow out")
     with _open(ctx) as (_, all_jobs, _):
-        while True:
-            found = [all_jobs.get(name) for name in names]
-            rests = all(job.status in (*ENDED, "waiting") for job in found)
-            if rests or (give_up is not None and time.monotonic() > give_up):
-                break
-            time.sleep(LOOK)
-    if as_json:
+        if follow:
+            found = [_followed(ctx.obj.host, lambda: all_jobs.get(names[0]), give_up, as_json)]
+        else:
+            found = _rested(lambda: [all_jobs.get(name) for name in names], give_up)
+    if as_json and not follow:
         print_json([ctx.obj.host.redact(job.to_dict()) for job in found])
-    else:
+    elif not follow:
         _tell_ends(found, ctx.obj.host)
     ctx.exit(0 if all(job.status == "completed" for job in found) else 1)
+
+
+def _rested(look: Callable[[], Sequence[Job]], give_up: float | None) -> Sequence[Job]:
+    """Return jobs once all have ended or ask, or the time is over."""
+    while True:
+        found = look()
+        rests = all(job.status in (*ENDED, "waiting") for job in found)
+        if rests or (give_up is not None and time.monotonic() > give_up):
+            return found
+        time.sleep(LOOK)
+
+
+def _followed(host: Host, look: Callable[[], Job], give_up: float | None, as_json: bool) -> Job:
+    from .following import Lines, Words, follow
+
+    return follow(host, look, Lines(host) if as_json else Words(host, _questions), give_up)
+
+
+def _questions(job: Job) -> str:
+    return "\n".join(f"{_question(asked)}\nAnswer with: {_how(job, asked)}" for asked in job.waiting)
 
 
 def _tell_ends(found: Sequence[Job], host: Host) -> None:
     for job in found:
         if len(found) > 1 or job.status != "completed":
             echo(f"{job.id} is {job.status}{': ' + escaped(host.redact(job.error)) if job.error else ''}")
-        for asked in job.waiting:
-            echo(f"{_question(asked)}\nAnswer with: {_how(job, asked)}")
+        if job.waiting:
+            echo(_questions(job))
         if job.status == "completed" and job.result is not None:
             echo(host.redact(str(job.result["answer"])))
 
