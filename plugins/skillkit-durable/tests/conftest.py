@@ -51,11 +51,11 @@ class Bench:
         done = self.cli("jobs", "wait", *names, "--timeout", "60", "--json")
         return [job["status"] for job in done.json]
 
-    def worker(self, *options, env=None):
-        """Start a worker; return its process once it takes jobs."""
+    def worker(self, *options, before=(), env=None):
+        """Start a worker, perhaps by a program ``before`` it; return its process once it takes jobs."""
         log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - it is read until the test ends
         process = subprocess.Popen(
-            [*self.cli.argv, "worker", *options],
+            [*before, *self.cli.argv, "worker", *options],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

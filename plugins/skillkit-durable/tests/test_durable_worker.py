@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import durable_postgres
@@ -210,27 +212,50 @@ def test_a_question_is_answered_by_another_front_end(bench: Any, skillkit_home: 
     assert len(bench.did("rent")) == 1
 
 
-def test_workers_share_sessions_and_jobs_in_postgresql(bench: Any, postgres: str, monkeypatch: Any) -> None:
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed: it makes the second machine")
+def test_workers_of_two_machines_share_jobs_questions_and_sessions(
+    bench: Any, postgres: str, monkeypatch: Any, tmp_path: Path
+) -> None:
     durable_postgres.forget_jobs(postgres)
     monkeypatch.setenv("SKILLKIT_DURABLE_URL", postgres)
     monkeypatch.setenv("SKILLKIT_SESSION__STORE", "postgres")
+    homes = {name: {"SKILLKIT_HOME": str(tmp_path / name)} for name in ("one", "two")}
+
+    def machine(name: str) -> Any:
+        """A worker that sees neither the processes nor the name nor the home of the other machine."""
+        alone = ("--unshare-uts", "--hostname", name, "--unshare-pid", "--die-with-parent", "--proc", "/proc")
+        return bench.worker(before=("bwrap", *alone, "--dev-bind", "/", "/"), env=homes[name])
+
     job, asks = bench.submit("note shared 60")["id"], bench.submit("pay rent")["id"]
-    first = bench.worker()
+    first = machine("one")
     bench.until_did("shared")
     assert bench.wait(asks) == ["waiting"]
-    os.killpg(first.pid, signal.SIGSTOP)  # it has the session, and does not beat
-    bench.worker()
-    bench.until_did("shared", 2)
-    assert first.wait(60) == -signal.SIGKILL
-    bench.cli("jobs", "answer", asks, "--allow").ok()
+    second = machine("two")
+    assert {row["host"] for row in bench.cli("jobs", "workers", "--json").ok().json} == {"one", "two"}
+    bench.cli("jobs", "answer", asks, "--allow", env=homes["two"]).ok()
     assert bench.wait(asks) == ["completed"] and len(bench.did("rent")) == 1
-    assert len({one["key"] for one in bench.did("shared")}) == 1
-    bench.cli("jobs", "cancel", job).ok()
-    assert bench.wait(job) == ["cancelled"]
-    listed = {row["id"]: row["location"] for row in bench.cli("sessions", "list", "--json").ok().json}
-    assert set(listed) == {job, asks} and all("skpg" in place for place in listed.values())
+
+    os.killpg(first.pid, signal.SIGSTOP)  # nobody of the other machine can kill it
+    bench.until_did("shared", 2)
+    os.killpg(first.pid, signal.SIGCONT)
+    assert first.wait(60) == 1 and "this worker ends: another worker gave this one up" in bench.text(first)
+    bench.submit("note later 60", "--key", "later")
+    bench.until_did("later")
+    assert bench.end(second, signal.SIGKILL) == -signal.SIGKILL
+    machine("one")
+    for name, times in (("shared", 3), ("later", 2)):
+        bench.until_did(name, times)
+        assert len({one["key"] for one in bench.did(name)}) == 1
+    for name in (job, "later"):
+        bench.cli("jobs", "cancel", name).ok()
+        assert bench.wait(name) == ["cancelled"]
+    listed = {row["id"]: row["location"] for row in bench.cli("sessions", "list", "--json", env=homes["two"]).ok().json}
+    assert {job, asks} < set(listed) and all("skpg" in place for place in listed.values())
     shown = bench.cli("sessions", "show", asks).ok().stdout
     assert "paid rent" in shown
+    # what the paused worker had begun, it has not written down: the call has the one result of the cancelled run
+    entries = [line for line in bench.cli("sessions", "export", job, "--format", "jsonl").ok().stdout.splitlines()]
+    assert sum('"role": "tool_result"' in line or '"role":"tool_result"' in line for line in entries) == 1
 
 
 def test_what_is_scheduled_is_a_job_while_a_worker_is_there(bench: Any, make_host: Any, monkeypatch: Any) -> None:
