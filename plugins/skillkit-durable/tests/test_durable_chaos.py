@@ -13,17 +13,18 @@ import durable_postgres
 import pytest
 
 LEASE = 30
+SMALL = {"jobs": 6, "workers": 1, "kills": 2, "pause": 0, "every": 5, "seed": 27}
+LARGE = {"jobs": 500, "workers": 4, "kills": 60, "pause": 5, "every": 2, "seed": 1}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [(40, 6, 1), (500, 60, 5)], ids=["40 jobs", "500 jobs"])
-@pytest.mark.parametrize("database", ["sqlite", "postgres"])
+@pytest.mark.parametrize("size", [SMALL, pytest.param(LARGE, marks=pytest.mark.slow)], ids=["6 jobs", "500 jobs"])
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def test_no_job_is_lost_and_none_done_twice_while_workers_are_killed(
     shared_data: Path,
     skillkit_cli: Any,
     install_plugin: Any,
     monkeypatch: Any,
-    size: tuple[int, int, int],
+    size: dict[str, int],
     database: str,
 ) -> None:
     if database == "postgres" and not durable_postgres.BINARIES:
@@ -35,13 +36,12 @@ def test_no_job_is_lost_and_none_done_twice_while_workers_are_killed(
     monkeypatch.setenv("SKILLKIT_DURABLE__LEASE", str(LEASE))
     if database == "postgres":
         monkeypatch.setenv("SKILLKIT_SESSION__STORE", "postgres")
-    jobs, kills, pauses = map(str, size)
     chaos = [
         # all jobs are there before the first worker, and a worker does one at a time: so every blow falls while jobs are open
         *(sys.executable, str(servers / "durable" / "chaos.py"), "--worker", f"{own} worker --concurrency 1"),
         *("--submit", f"{forked} submit --provider acceptance --key {{job}} 'chaos {{job}}'", "--sequential-submit"),
-        *("--jobs-cmd", f"{forked} jobs list --json", "--jobs", jobs, "--kills", kills, "--pause", pauses),
-        *("--workers", "4", "--lease", str(LEASE), "--every", "2", "--timeout", "3000"),
+        *("--jobs-cmd", f"{forked} jobs list --json", "--lease", str(LEASE), "--timeout", "3000"),
+        *(word for name, value in size.items() for word in (f"--{name}", str(value))),
         *(["--postgres"] if database == "postgres" else []),
     ]
     done = subprocess.run(chaos, capture_output=True, text=True, env=dict(os.environ), timeout=3400, check=False)
