@@ -83,7 +83,16 @@ CREATE TABLE IF NOT EXISTS skillkit_schedule(
   paused INTEGER NOT NULL,
   created DOUBLE PRECISION NOT NULL
 );
+CREATE TABLE IF NOT EXISTS skillkit_fact(
+  topic TEXT NOT NULL,
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  stored DOUBLE PRECISION NOT NULL,
+  ends DOUBLE PRECISION,
+  PRIMARY KEY (topic, key)
+);
 """
+NEWEST = "skillkit_fact"  # of these tables
 
 
 class DatabaseAway(SkillKitError):
@@ -206,7 +215,7 @@ class Database:
 
     def _has_tables(self) -> bool:
         with self._begun(False) as transaction:
-            made = transaction.rows("SELECT name FROM sqlite_master WHERE name='skillkit_durable'")
+            made = transaction.rows("SELECT name FROM sqlite_master WHERE name=?", NEWEST)
             return bool(made) and [
                 row["version"] for row in transaction.rows("SELECT version FROM skillkit_durable")
             ] == [SCHEMA]

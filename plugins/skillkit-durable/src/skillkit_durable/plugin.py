@@ -37,6 +37,13 @@ def register_commands(register: Callable[[Command], None]) -> None:
 
 
 @hookimpl(optionalhook=True)
+def register_fact_stores(register: Callable[[Factory], None]) -> None:
+    """Keep facts of the plugin ``memory-tools`` in the database of jobs, where ``memory.store`` says so."""
+    what = "facts in the database of jobs, for workers on several machines"
+    register(Factory("durable", "skillkit_durable.facts:SharedFacts", what))
+
+
+@hookimpl(optionalhook=True)
 async def take_scheduled_run(schedule: Schedule, request: str, key: str, host: Host) -> str | None:
     """Make a job of a run that is due, where a worker beats and the plugin ``schedule-tools`` is there."""
     from .scheduled import job_for

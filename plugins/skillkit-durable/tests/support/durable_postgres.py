@@ -41,7 +41,7 @@ def forget_jobs(url: str) -> None:
     """Remove the tables of jobs."""
     import psycopg
 
-    tables = ", ".join(f"skillkit_{name}" for name in ("durable", "job", "answer", "worker", "schedule"))
+    tables = ", ".join(f"skillkit_{name}" for name in ("durable", "job", "answer", "worker", "schedule", "fact"))
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"DROP TABLE IF EXISTS {tables}".encode())
 

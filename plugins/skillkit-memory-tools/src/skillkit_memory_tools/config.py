@@ -10,5 +10,8 @@ class MemoryConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    store: str = Field(
+        "file", description="Where facts are: file, in the data folder, or what a plugin brings, such as durable."
+    )
     expire_days: float | None = Field(None, gt=0, description="Days after which a fact ends that says nothing itself.")
     most_facts: int = Field(5_000, ge=1, description="The oldest facts are forgotten above this.")

@@ -1,4 +1,4 @@
-"""The facts about a person, in SQLite: topic, key, value, and when they end."""
+"""The facts about a person: topic, key, value, and when they end; in SQLite, unless a plugin keeps them elsewhere."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-__all__ = ["PREFERENCES", "Fact", "FactStore"]
+__all__ = ["PREFERENCES", "Fact", "FactStore", "Facts", "matching"]
 
 PREFERENCES = "preferences"
 """The topic of preferences is this, and of those for a domain ``preferences/DOMAIN``."""
@@ -35,19 +35,31 @@ class Fact(NamedTuple):
     ends: float | None
 
 
+class Facts(Protocol):
+    """What keeps facts. What has ended by ``now``, seconds since 1970, is not there any more."""
+
+    def store(self, fact: Fact, most: int, now: float) -> bool:
+        """Store a fact, and return whether one of that topic and key was there; above ``most`` the oldest are forgotten."""
+
+    def forget(self, topic: str, key: str, now: float) -> bool:
+        """Forget a fact, and return whether it was there."""
+
+    def facts(self, now: float) -> Sequence[tuple[str, str, str, float, float | None]]:
+        """Return all facts, the newest first, each with the fields of a :class:`Fact`."""
+
+
 class FactStore:
-    """The facts of one person. Each call opens the file, so that several processes may use it.
+    """Facts in a file. Each call opens the file, so that several processes may use it.
 
     Args:
         file: the SQLite file; it is made with mode 0600.
-        now: the time, seconds since 1970; what has ended by then is not there.
     """
 
-    def __init__(self, file: Path, now: float) -> None:
-        self._file, self._now = file, now
+    def __init__(self, file: Path) -> None:
+        self._file = file
 
     @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
+    def _opened(self, now: float) -> Iterator[sqlite3.Connection]:
         self._file.parent.mkdir(parents=True, exist_ok=True)
         if not self._file.exists():
             self._file.touch(mode=0o600)
@@ -55,38 +67,43 @@ class FactStore:
         try:
             with base:
                 base.execute(_TABLE)
-                base.execute("DELETE FROM facts WHERE ends IS NOT NULL AND ends <= ?", (self._now,))
+                base.execute("DELETE FROM facts WHERE ends IS NOT NULL AND ends <= ?", (now,))
                 yield base
         finally:
             base.close()
 
-    def store(self, topic: str, key: str, value: str, ends: float | None, most: int) -> bool:
-        """Store a fact, and return whether one of that topic and key was there."""
-        with self._opened() as base:
-            there = base.execute("SELECT 1 FROM facts WHERE topic = ? AND key = ?", (topic, key)).fetchone() is not None
-            base.execute("INSERT OR REPLACE INTO facts VALUES (?, ?, ?, ?, ?)", (topic, key, value, self._now, ends))
+    def store(self, fact: Fact, most: int, now: float) -> bool:
+        """Store a fact; see :class:`Facts`."""
+        with self._opened(now) as base:
+            known = base.execute("SELECT 1 FROM facts WHERE topic = ? AND key = ?", (fact.topic, fact.key)).fetchone()
+            base.execute("INSERT OR REPLACE INTO facts VALUES (?, ?, ?, ?, ?)", fact)
             base.execute(
                 "DELETE FROM facts WHERE rowid NOT IN (SELECT rowid FROM facts ORDER BY stored DESC, rowid DESC LIMIT ?)",
                 (most,),
             )
-            return there
+            return known is not None
 
-    def forget(self, topic: str, key: str) -> bool:
-        """Forget a fact, and return whether it was there."""
-        with self._opened() as base:
+    def forget(self, topic: str, key: str, now: float) -> bool:
+        """Forget a fact; see :class:`Facts`."""
+        with self._opened(now) as base:
             return base.execute("DELETE FROM facts WHERE topic = ? AND key = ?", (topic, key)).rowcount > 0
 
-    def facts(self, topic: str | None = None, words: Sequence[str] = ()) -> list[Fact]:
-        """Return facts, the newest first.
-
-        Args:
-            topic: of this topic, and those below it (``preferences`` has ``preferences/writing``).
-            words: all of them occur in the fact, in whatever case.
-        """
-        with self._opened() as base:
+    def facts(self, now: float) -> Sequence[tuple[str, str, str, float, float | None]]:
+        """Return all facts; see :class:`Facts`."""
+        with self._opened(now) as base:
             rows = base.execute("SELECT topic, key, value, stored, ends FROM facts ORDER BY stored DESC, rowid DESC")
-            found = [Fact(*row) for row in rows]
-        if topic is not None:
-            folded = topic.casefold()
-            found = [f for f in found if f.topic.casefold() == folded or f.topic.casefold().startswith(f"{folded}/")]
-        return [f for f in found if all(word in f"{f.topic} {f.key} {f.value}".casefold() for word in words)]
+            return rows.fetchall()
+
+
+def matching(facts: Sequence[Fact], topic: str | None = None, words: Sequence[str] = ()) -> list[Fact]:
+    """Return those of some facts that are asked for.
+
+    Args:
+        topic: of this topic, and those below it (``preferences`` has ``preferences/writing``).
+        words: all of them occur in the fact, in whatever case.
+    """
+    found = list(facts)
+    if topic is not None:
+        folded = topic.casefold()
+        found = [f for f in found if f.topic.casefold() == folded or f.topic.casefold().startswith(f"{folded}/")]
+    return [f for f in found if all(word in f"{f.topic} {f.key} {f.value}".casefold() for word in words)]

@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from skillkit_core import hookimpl
-from skillkit_core.descriptors import ConfigSection
+from skillkit_core import hookimpl, hookspec
+from skillkit_core.descriptors import ConfigSection, Factory
 
 if TYPE_CHECKING:
     from skillkit_engines import ToolPack
 
-    from skillkit_core import Tool
+    from skillkit_core import Host, Tool
+
+
+class Hooks:
+    """The hook of the family."""
+
+    @hookspec
+    def register_fact_stores(self, register: Callable[[Factory], None], host: Host, config: Any) -> None:
+        """Keep facts elsewhere than in a file: ``register(Factory(name, create))``; ``memory.store`` chooses by the name.
+
+        ``create(host)`` makes an object with the methods ``store``, ``forget`` and ``facts`` of
+        :class:`~skillkit_memory_tools.Facts`, which are called in threads.
+        """
+
+
+@hookimpl
+def register_hookspecs(add: Callable[..., Any]) -> None:
+    """Define ``register_fact_stores`` and its registry."""
+    add(Hooks, kinds={"fact_stores": Factory})
 
 
 @hookimpl

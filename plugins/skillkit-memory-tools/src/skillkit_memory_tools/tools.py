@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from skillkit_core import RunAborted, SkillKitError, TextBlock, Tool, ToolError, ToolOutput, UserMessage
 
-from .facts import PREFERENCES, Fact, FactStore
+from .facts import PREFERENCES, Fact, Facts, FactStore, matching
 
 if TYPE_CHECKING:
-    from skillkit_core import AgentMessage, ToolContext
+    from skillkit_core import AgentMessage, Host, ToolContext
 
 __all__ = ["TOOLS"]
 
@@ -54,8 +54,17 @@ TOOLS = (
 )  # fmt: skip
 
 
-def _store(ctx: ToolContext) -> FactStore:
-    return FactStore(ctx.agent.host.data_dir / "memory" / "facts.sqlite", ctx.agent.clock.time())
+def _store(host: Host) -> Facts:
+    name = host.config.section("memory").store
+    if name != "file":
+        kept: Facts = host.registry("fact_stores").get(name)
+        return kept
+    return FactStore(host.data_dir / "memory" / "facts.sqlite")
+
+
+async def _found(ctx: ToolContext, topic: str | None, words: Sequence[str] = ()) -> list[Fact]:
+    rows = await asyncio.to_thread(_store(ctx.agent.host).facts, ctx.agent.clock.time())
+    return matching([Fact(*row) for row in rows], topic, words)
 
 
 async def store_fact(args: Mapping[str, Any], ctx: ToolContext) -> str:
@@ -65,9 +74,10 @@ async def store_fact(args: Mapping[str, Any], ctx: ToolContext) -> str:
     if not topic or not key:
         raise ToolError("a fact needs a topic and a key")
     days = args.get("expires_days", config.expire_days)
-    ends = None if days is None else ctx.agent.clock.time() + days * _DAY
-    value = str(ctx.agent.host.redact(args["value"]))
-    there = await asyncio.to_thread(_store(ctx).store, topic, key, value, ends, config.most_facts)
+    now = ctx.agent.clock.time()
+    ends = None if days is None else now + days * _DAY
+    fact = Fact(topic, key, str(ctx.agent.host.redact(args["value"])), now, ends)
+    there = await asyncio.to_thread(_store(ctx.agent.host).store, fact, config.most_facts, now)
     until = "" if ends is None else f", until {_day(ends)}"
     return f"{'Replaced' if there else 'Stored'} {topic}: {key}{until}."
 
@@ -75,20 +85,20 @@ async def store_fact(args: Mapping[str, Any], ctx: ToolContext) -> str:
 async def recall_facts(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
     """Return facts."""
     words = args.get("query", "").casefold().split()
-    found = await asyncio.to_thread(_store(ctx).facts, args.get("topic"), words)
+    found = await _found(ctx, args.get("topic"), words)
     return _told(found[: args.get("limit", 50)], "Nothing is remembered of that.")
 
 
 async def forget_fact(args: Mapping[str, Any], ctx: ToolContext) -> str:
     """Forget a fact."""
-    if not await asyncio.to_thread(_store(ctx).forget, args["topic"], args["key"]):
+    if not await asyncio.to_thread(_store(ctx.agent.host).forget, args["topic"], args["key"], ctx.agent.clock.time()):
         raise ToolError(f"nothing is remembered as {args['topic']}: {args['key']}")
     return f"Forgot {args['topic']}: {args['key']}."
 
 
 async def get_user_preferences(args: Mapping[str, Any], ctx: ToolContext) -> ToolOutput:
     """Return preferences: those for all domains, then those of the one that is asked for; without one, all."""
-    found = await asyncio.to_thread(_store(ctx).facts, PREFERENCES)
+    found = await _found(ctx, PREFERENCES)
     if (domain := args.get("domain")) is not None:
         wanted = (PREFERENCES, f"{PREFERENCES}/{domain.casefold()}")
         found = [fact for fact in found if fact.topic.casefold() in wanted]
