@@ -46,6 +46,10 @@ class Bench:
         """Return all jobs as JSON."""
         return self.cli("jobs", "list", "--json").ok().json
 
+    def known_workers(self):
+        """Return the ids of the workers that beat."""
+        return [row["id"] for row in self.cli("jobs", "workers", "--json").ok().json]
+
     def wait(self, *names):
         """Wait until jobs end or ask; return their status."""
         done = self.cli("jobs", "wait", *names, "--timeout", "60", "--json")

@@ -135,28 +135,29 @@ def test_a_worker_that_is_ended_gives_its_jobs_back(bench: Any) -> None:
 
 def test_queues_have_limits_and_schedules_make_jobs(bench: Any, skillkit_home: Any) -> None:
     skillkit_home.write_config(
-        "durable: {queues: {alone: {global: 1}, apart: {partition: 1}, seldom: {rate: 2, period: 60}}}\n"
+        "durable: {queues: {alone: {global: 1}, each: {worker: 1}, apart: {partition: 1}, seldom: {rate: 2, period: 60}}}\n"
     )
     folder = skillkit_home.cwd / "elsewhere"
     folder.mkdir()
     alone = [bench.submit(f"note alone{n} 0.5", "--queue", "alone")["id"] for n in range(3)]
+    each = [bench.submit(f"note each{n} 1", "--queue", "each")["id"] for n in range(4)]
     apart = [bench.submit(f"note apart{n} 1", "--queue", "apart", "--partition", f"p{n % 2}")["id"] for n in range(4)]
     seldom = [bench.submit(f"note seldom{n}", "--queue", "seldom", "--folder", str(folder))["id"] for n in range(3)]
     later = bench.submit("note later", "--at", "+1h")["id"]
     bench.cli("submit", "--provider", "works", "--cron", "* * * * * */1", "--name", "often", "note often").ok()
     unknown = bench.cli("submit", "--queue", "alon", "x")
-    assert unknown.exit_code == 2 and "durable.queues has: default, alone, apart, seldom" in unknown.stderr
-    bench.worker("--concurrency", "8")
-    assert bench.wait(*alone, *apart) == ["completed"] * 7
+    assert unknown.exit_code == 2 and "durable.queues has: default, alone, each, apart, seldom" in unknown.stderr
+    for _ in range(2):
+        bench.worker("--concurrency", "8")
+    assert bench.wait(*alone, *each, *apart) == ["completed"] * 11
     bench.until_did("often")
     bench.cli("jobs", "schedules", "remove", "often").ok()
 
     jobs = {job["id"]: job for job in bench.jobs()}
-    times = sorted((jobs[name]["started"], jobs[name]["ended"]) for name in alone)
-    assert all(after[0] >= before[1] for before, after in pairwise(times))
-    for pair in (apart[::2], apart[1::2]):
-        (_, ended), (begun, _) = sorted((jobs[name]["started"], jobs[name]["ended"]) for name in pair)
-        assert begun >= ended
+    by_worker = [[name for name in each if jobs[name]["worker"] == worker] for worker in bench.known_workers()]
+    for one_after_another in (alone, *by_worker, apart[::2], apart[1::2]):
+        times = sorted((jobs[name]["started"], jobs[name]["ended"]) for name in one_after_another)
+        assert times and all(after[0] >= before[1] for before, after in pairwise(times))
     assert sorted(jobs[name]["status"] for name in seldom) == ["completed", "completed", "queued"]
     assert {one["folder"] for one in bench.did("seldom")} == {str(folder)}
     assert jobs[later]["status"] == "queued" and bench.did("later") == []
