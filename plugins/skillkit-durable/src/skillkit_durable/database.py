@@ -111,8 +111,8 @@ class Transaction(Protocol):
 
 def shown(url: str) -> str:
     """Return a URL as people may see it, without user and password."""
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if parts.netloc else url
+    place = urlsplit(url).netloc
+    return url.replace(place, place.rpartition("@")[2], 1) if place else url
 
 
 class Database:

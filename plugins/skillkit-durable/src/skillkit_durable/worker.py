@@ -26,7 +26,7 @@ from skillkit_core.errors import SessionError, SessionLocked, SessionTaken, Skil
 
 from .advance import Carried, Ended, questions_of
 from .config import Settings
-from .database import Database, DatabaseAway
+from .database import Database, DatabaseAway, shown
 from .engine import Engine
 from .jobs import Job, Jobs, JobTaken, LastTry
 from .lease import Lease, dead_workers, give_up, kill_stopped, reaped
@@ -99,12 +99,15 @@ class Worker:
         self._stopping = threading.Event()
         await self._begin()
         await asyncio.to_thread(self._engine.launch, self._known, self._queues, self._concurrency)
-        self.say(f"worker {self._lease.worker} takes jobs of {', '.join(self._queues)}")
+        self.say(
+            f"worker {self._lease.worker} takes jobs of {', '.join(self._queues)} from {shown(self._settings.url)}"
+        )
         looking = asyncio.create_task(self._look_after())
         await stop.wait()
         self._stopping.set()
         looking.cancel()
         await self._finish()
+        self.say(f"worker {self._lease.worker} has ended")
         return 1 if self._why_lost else 0
 
     async def _begin(self) -> None:
