@@ -96,6 +96,32 @@ def test_what_a_killed_worker_left_is_carried_on_with_the_same_keys(bench: Any, 
     assert len(bench.jobs()) == 3
 
 
+def test_a_step_of_a_plan_goes_on_with_the_keys_of_the_first_time(
+    bench: Any, skillkit_home: Any, monkeypatch: Any
+) -> None:
+    pytest.importorskip("skillkit_planner")
+    engines = "skills,commands,engines,engine-automation,routing,toolpacks,planner"
+    monkeypatch.setenv("SKILLKIT_PLUGINS", f"durable,sessions,{engines},works")
+    about = "{name: clerk, description: Notes things., metadata: {skillkit: {engine: automation, tools: [note]}}}"
+    step = "skill_name: clerk, sub_query: 'note {query}"
+    for path, text in {
+        "skills/clerk/SKILL.md": f"---\n{about}\n---\nDo it.\n",
+        "plans/two.yaml": f"steps: [{{step_id: 1, {step}-1'}}, {{step_id: 2, {step}-2 60', depends_on: [1]}}]\n",
+    }.items():
+        (file := skillkit_home.config_dir / path).parent.mkdir(parents=True)
+        file.write_text(text)
+    job = bench.submit("step", "--plan", "two")
+    assert job["spec"]["kind"] == "run_plan"
+    first = bench.worker()
+    bench.until_did("step-2")
+    assert bench.end(first, signal.SIGKILL) == -signal.SIGKILL
+    bench.worker()
+    bench.until_did("step-2", 2)
+    assert len(bench.did("step-1")) == 1 and len({one["key"] for one in bench.did("step-2")}) == 1
+    bench.cli("jobs", "cancel", job["id"]).ok()
+    assert bench.wait(job["id"]) == ["cancelled"]
+
+
 def test_a_job_is_done_by_an_agent_of_a_file(bench: Any, skillkit_home: Any, monkeypatch: Any) -> None:
     monkeypatch.setenv("SKILLKIT_PLUGINS", "durable,sessions,skills,subagents,works")
     agents = skillkit_home.config_dir / "agents"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skillkit_core import AgentConfig, AgentRunner, BeforeAgentStartResult
+from skillkit_core import AgentConfig, AgentRunner, BeforeAgentStartResult, UsageError, resumption
 
 from .guarding import guard_task
 from .registries import catalog_of
@@ -42,6 +42,7 @@ async def run_below(engine: Engine, task: Task) -> TaskResult:
     Args:
         engine: the engine, whose ``run`` gets the run of the agent.
         task: the task; ``images`` go with the request, and ``session``, ``resumed``, ``model``, ``grace`` say which agent it is.
+            One that is to go on, and cannot, begins anew.
 
     Raises:
         Suspended: a call waits for a decision. A tool lets it pass (``docs/how-to/nest-agents.md``).
@@ -66,12 +67,24 @@ async def run_below(engine: Engine, task: Task) -> TaskResult:
 
     name = task.name or f"engine-{engine.name}"
     async with AgentRunner(config, session=task.session, name=name) as agent:
+        if task.resumed and not await _goes_on(agent):
+            return await run_below(engine, replace(task, session="new", resumed=False))
         agent.events.on("before_agent_start", begin, phase="first")
         if task.session is not None and not task.resumed:
             await _keep(agent, task)
         response = await (agent.resume() if task.resumed else agent.chat(task.query, images=task.images))
         result = step.result or TaskResult("failed", text=response.content, reason=response.reason or response.outcome)
         return replace(result, session=agent.session_id if task.session is not None else None, usage=response.usage)
+
+
+async def _goes_on(agent: AgentRunner) -> bool:
+    """Return whether a session has something to go on with: it has not where its agent had not begun, or had ended, in a crash."""
+    session = await agent.open()
+    try:
+        resumption(session.messages, agent.suspension, None, None, session.driven)
+    except UsageError:
+        return False
+    return True
 
 
 def _allowed(engine: Engine, task: Task) -> frozenset[str]:

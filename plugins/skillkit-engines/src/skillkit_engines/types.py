@@ -176,7 +176,7 @@ class Task:
         role: the part that the skill plays in a conversation of several (``critic``).
         images: what was attached, for a task that has an agent of its own; a turn has them in its input.
         session: the session of the agent that a task has of its own, as for :class:`~skillkit_core.AgentRunner`.
-        resumed: that agent goes on in its session, where a call waited for a decision.
+        resumed: that agent goes on in its session, where a call waited for a decision, or where a crash has left it.
         model: name of the model of that agent; empty: the caller's.
         grace: seconds that tools of that agent have to end once it is stopped; ``None``: as long as the caller's.
         run: the run in which the work is done, once it has begun: fragments ask a model and call tools through it.

@@ -150,14 +150,18 @@ class StepRunner:
                 raise StepFailed(f"missing_tools: the pack {name} needs {', '.join(missing)}")
 
     def _where(self, step: PlanStep) -> dict[str, Any]:
-        """Return the session of the agent of a step: that in which a call waited, else a new one where sessions are kept."""
-        last = next((r for r in reversed(self._journal.records()) if r["step_id"] == step.step_id), None)
-        if last is not None and last["state"] == "waiting":
-            own = f"{self._view.plan.id}.{step.step_id}"
+        """Return the session of the agent of a step: that in which a call waited or a crash left it, else a new one.
+
+        Only what may be done twice goes on unasked after a crash: so its tools find the keys of the first time.
+        """
+        own = [record for record in self._journal.records() if record["step_id"] == step.step_id]
+        state = own[-1]["state"] if own else ""
+        if state == "waiting" or (state == "running" and step.idempotent):
+            failed = max((int(record["attempt"]) for record in own if record["state"] == "retrying"), default=0)
             for note in reversed(self._agent.session.notes(BELOW)):
-                name = str(note.data["task"])
-                if name.partition("#")[0] == own:
-                    return {"id": name, "session": str(note.data["session"]), "resumed": True}
+                name, _, attempt = str(note.data["task"]).partition("#")
+                if name == f"{self._view.plan.id}.{step.step_id}" and int(attempt or 1) > failed:
+                    return {"id": note.data["task"], "session": str(note.data["session"]), "resumed": True}
         return {"session": "new" if self._agent.session.location is not None else None}
 
     async def _collaborate(self, step: PlanStep, task: Task) -> TaskResult:
