@@ -78,7 +78,7 @@ async def run_below(engine: Engine, task: Task) -> TaskResult:
 
 
 async def _goes_on(agent: AgentRunner) -> bool:
-    """Return whether a session has something to go on with: it has not where its agent had not begun, or had ended, in a crash."""
+    """Return whether a session has something to go on with; not, where its agent had not begun, or had ended, in a crash."""
     session = await agent.open()
     try:
         resumption(session.messages, agent.suspension, None, None, session.driven)
