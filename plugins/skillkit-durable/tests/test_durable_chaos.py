@@ -14,7 +14,7 @@ import pytest
 
 LEASE = 30
 SMALL = {"jobs": 6, "workers": 1, "kills": 2, "pause": 0, "every": 5, "seed": 27}
-LARGE = {"jobs": 500, "workers": 4, "kills": 60, "pause": 5, "every": 2, "seed": 1}
+LARGE = {"jobs": 500, "workers": 4, "kills": 60, "pause": 5, "every": 1.5, "seed": 1}
 
 
 @pytest.mark.parametrize("size", [SMALL, pytest.param(LARGE, marks=pytest.mark.slow)], ids=["6 jobs", "500 jobs"])
@@ -24,7 +24,7 @@ def test_no_job_is_lost_and_none_done_twice_while_workers_are_killed(
     skillkit_cli: Any,
     install_plugin: Any,
     monkeypatch: Any,
-    size: dict[str, int],
+    size: dict[str, float],
     database: str,
 ) -> None:
     if database == "postgres" and not durable_postgres.BINARIES:

@@ -131,6 +131,8 @@ def test_a_job_is_done_by_an_agent_of_a_file(bench: Any, skillkit_home: Any, mon
     assert unknown.exit_code == 2 and "did you mean 'clerk'?" in unknown.stderr
     both = bench.cli("submit", "--agent", "clerk", "--plan", "p", "pay rent")
     assert both.exit_code == 2 and "exclude each other" in both.stderr
+    no_plan = bench.cli("submit", "--plan", "two", "pay rent")
+    assert no_plan.exit_code == 2 and "no plugin here carries out plans" in no_plan.stderr
     notes, pays = (
         bench.submit("note seen", "--agent", "clerk")["id"],
         bench.submit("pay rent", "--agent", "clerk")["id"],

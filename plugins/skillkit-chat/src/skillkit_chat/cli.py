@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-from skillkit_frontend import ask_about_folder, going_on, prepare, run_tasks
+from skillkit_frontend import ask_about_folder, check_plan, going_on, prepare, run_tasks
 
 from skillkit_core.errors import UsageError
 from skillkit_core.host.loading import prints_aside
 
-from .options import Options, answering, options_from
+from .options import answering, options_from
 from .waiting import Decided
-
-if TYPE_CHECKING:
-    from skillkit_core import Host
 
 __all__ = ["resume", "run"]
 
@@ -47,7 +44,9 @@ def run(ctx: click.Context, /, skills_dirs: tuple[Path, ...], **given: Any) -> N
     if options.session and options.resume:
         raise UsageError("--session and --continue exclude each other")
     if options.plan is not None:
-        _check_plan(ctx.obj.host, options)
+        if options.skill is not None:
+            raise UsageError("--plan and --skill exclude each other")
+        check_plan(ctx.obj.host, options.plan)
     if options.no_session and (options.session or options.resume):
         flag = "--session" if options.session else "--continue"
         raise UsageError(f"--no-session and {flag} exclude each other", hint="leave one of them out")
@@ -58,18 +57,6 @@ def run(ctx: click.Context, /, skills_dirs: tuple[Path, ...], **given: Any) -> N
         prepare(ctx.obj.host)
         code = run_tasks(ctx.obj.host, in_words(ask(ctx.obj.host, options)))
     ctx.exit(code)
-
-
-def _check_plan(host: Host, options: Options) -> None:
-    """Refuse ``--plan`` where nothing here carries out plans, or no saved plan has the name (hook ``check_plan``)."""
-    if options.skill is not None:
-        raise UsageError("--plan and --skill exclude each other")
-    checks = host.impls("check_plan")
-    if not checks:
-        raise UsageError("no plugin here carries out plans", hint="pip install skillkit-planner")
-    for check in checks:
-        given = {"name": options.plan, "host": host}
-        check.function(*(given[name] for name in check.argnames))
 
 
 @click.command()

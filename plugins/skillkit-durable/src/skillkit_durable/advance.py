@@ -307,9 +307,8 @@ class Carried:
             return Ended("completed", result, used=used)
         if self.cancelled:
             return Ended("cancelled", result, used=used)
-        return Ended(
-            "failed", result, f"{response.outcome}: {response.reason or response.content or 'no reason'}", used=used
-        )
+        why = response.reason or response.content or "no reason"
+        return Ended("failed", result, why if response.outcome == "failed" else f"{response.outcome}: {why}", used=used)
 
     def _over(self, session: Session, used: Sequence[str]) -> Ended:
         """Return how a run ended that ended before this round."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         say_missing,
         session_for,
     )
-    from .options import Approvals, Choices, choosing, config_for, configure, going_on, prepare
+    from .options import Approvals, Choices, check_plan, choosing, config_for, configure, going_on, prepare
     from .pastes import Pastes, is_long
     from .person import Person
     from .pieces import EventLines, Pieces
@@ -99,6 +99,7 @@ __all__ = [
     "as_mention",
     "ask_about_folder",
     "call_head",
+    "check_plan",
     "check_workspace",
     "choosing",
     "command_in",
@@ -161,7 +162,7 @@ _ROOMS = {
     "mentions": "TYPED as_mention images_in pasted_file paths_for",
     "opening": "NOT_KEPT TITLE as_before check_workspace get_ready "
     "keep_folders keeps_sessions last_answer offer_what_asks opened say_missing session_for",
-    "options": "Approvals Choices choosing config_for configure going_on prepare",
+    "options": "Approvals Choices check_plan choosing config_for configure going_on prepare",
     "pastes": "Pastes is_long",
     "person": "Person",
     "pieces": "EventLines Pieces",

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from skillkit_core import check_required
+from skillkit_core import UsageError, check_required
 from skillkit_core.cli.output import warning
 
 if TYPE_CHECKING:
     from skillkit_core import AgentConfig, Host
 
-__all__ = ["Approvals", "Choices", "choosing", "config_for", "configure", "going_on", "prepare"]
+__all__ = ["Approvals", "Choices", "check_plan", "choosing", "config_for", "configure", "going_on", "prepare"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 APPROVALS = ("ask", "deny", "defer")
@@ -128,6 +128,20 @@ def config_for(host: Host, options: Choices) -> AgentConfig:
         stream=not options.no_stream,
         skills=(options.skill,) if options.skill is not None else (),
     )
+
+
+def check_plan(host: Host, name: str) -> None:
+    """Refuse ``--plan`` where nothing here carries out plans, or no saved plan has the name (hook ``check_plan``).
+
+    Raises:
+        UsageError: it is so.
+    """
+    checks = host.impls("check_plan")
+    if not checks:
+        raise UsageError("no plugin here carries out plans", hint="pip install skillkit-planner")
+    for check in checks:
+        given = {"name": name, "host": host}
+        check.function(*(given[argument] for argument in check.argnames))
 
 
 def prepare(host: Host) -> None:

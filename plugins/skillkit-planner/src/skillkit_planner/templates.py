@@ -42,7 +42,9 @@ def load(host: Host, name: str) -> ExecutionPlan:
     """
     file = _folder(host) / f"{name}.yaml"
     if not _NAME.match(name) or not file.is_file():
-        raise UnknownName("plan", name, names(host))
+        known = names(host)
+        hint = None if known else "none is saved: 'skillkit plans save' keeps one"
+        raise UnknownName("plan", name, known, hint=hint)
     try:
         data = yaml.safe_load(file.read_text("utf-8"))
         steps = data.get("steps") if isinstance(data, Mapping) else None

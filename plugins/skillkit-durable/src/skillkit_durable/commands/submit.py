@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from skillkit_frontend import action_named, choosing, configure, parse_action_args
+from skillkit_frontend import action_named, check_plan, choosing, configure, parse_action_args
 
 from skillkit_core import UsageError
 from skillkit_core.cli.output import echo, json_option, print_json
@@ -91,13 +91,10 @@ def submit(
         raise UsageError(f"there is no queue {queue!r}", hint=f"durable.queues has: {', '.join(settings.queues)}")
     if given["approvals"] == "ask":
         raise UsageError("nobody is there to be asked while a job runs", hint="leave --approvals out: questions wait")
-    if given["agent"]:
-        if given["plan"] or given["skill"]:
-            raise UsageError("--agent, --skill and --plan exclude each other", hint="name one of them")
-        if folder is None:  # the agents of another folder are known where the job runs
-            from ..advance import agent_of
-
-            agent_of(host, given["agent"])
+    if sum(bool(given[what]) for what in ("agent", "plan", "skill")) > 1:
+        raise UsageError("--agent, --skill and --plan exclude each other", hint="name one of them")
+    if folder is None:  # what another folder has is known where the job runs
+        _check(host, given)
     if cron is None and name is not None:
         raise UsageError("--name goes with --cron", hint="--key names a job")
     if cron is not None and (key is not None or when is not None or session is not None):
@@ -153,6 +150,16 @@ def _spec(host: Host, words: tuple[str, ...], folder: Path, session: str | None,
         options=options,
         origin={"kind": "submit", "principal": "owner", **({"meta": {"traceparent": trace}} if trace else {})},
     )
+
+
+def _check(host: Host, given: dict[str, Any]) -> None:
+    """Refuse a plan or an agent that is not here."""
+    if given["plan"]:
+        check_plan(host, given["plan"])
+    if given["agent"]:
+        from ..advance import agent_of
+
+        agent_of(host, given["agent"])
 
 
 def _kind(given: dict[str, Any]) -> str:
