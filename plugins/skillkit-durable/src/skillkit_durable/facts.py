@@ -53,4 +53,4 @@ class SharedFacts:
             rows = transaction.rows(
                 "SELECT * FROM skillkit_fact WHERE ends IS NULL OR ends > ? ORDER BY stored DESC, topic, key", now
             )
-        return [tuple(row[name] for name in FIELDS) for row in rows]  # type: ignore[misc]
+        return [tuple(row[name] for name in FIELDS) for row in rows]

@@ -191,7 +191,12 @@ async def _ask(agent: AgentRunner, subagent: Subagent, runner: AgentRunner) -> N
     subagent.session = session.id if session.location is not None else None
     title = f"{subagent.name}: {' '.join(subagent.work.split())}"
     await session.append("session_info", {"title": title[:_TITLE]})
-    about = {"id": subagent.id, "name": subagent.name, "session": subagent.session, "task": title[:_TITLE]}
+    about: dict[str, Any] = {
+        "id": subagent.id,
+        "name": subagent.name,
+        "session": subagent.session,
+        "task": title[:_TITLE],
+    }
     about |= {"background": subagent.background, "call": subagent.call}
     await agent.session.note("subagents.agent", about, sync=True)  # before it does anything: a crash must not lose it
     runner.events.observe(lambda event: _see(subagent, event), ["turn_start", "tool_execution_start", "usage"])

@@ -80,7 +80,7 @@ class Words:
             self._arrives(message.text.removeprefix(self._said))
             self._begin_line()
             for call in message.tool_calls:
-                echo(f"  {one_line(call.name, 80)} {one_line(arguments_line(call.args), 200)}".rstrip(), err=True)
+                echo(f"  {one_line(call.name, 80)} {one_line(arguments_line(call.args or {}), 200)}".rstrip(), err=True)
         elif isinstance(message, ToolResultMessage):
             echo(f"  {message.outcome}: {one_line(message.text, 200)}", err=True)
 

@@ -264,7 +264,7 @@ def wait(ctx: click.Context, /, names: tuple[str, ...], timeout: float | None, f
         raise UsageError("--follow shows one job", hint="leave the others out, or leave --follow out")
     with _open(ctx) as (_, all_jobs, _):
         if follow:
-            found = [_followed(ctx.obj.host, lambda: all_jobs.get(names[0]), give_up, as_json)]
+            found: Sequence[Job] = [_followed(ctx.obj.host, lambda: all_jobs.get(names[0]), give_up, as_json)]
         else:
             found = _rested(lambda: [all_jobs.get(name) for name in names], give_up)
     if as_json and not follow:
