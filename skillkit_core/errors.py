@@ -103,7 +103,7 @@ class UnknownName(UsageError, LookupError):
                 shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
                 hint = f"known: {shown}"
             else:
-                hint = f"no {kind} is installed"
+                hint = f"there is no {kind}"
             if elsewhere and not close:
                 hint += f"; {elsewhere}"
         super().__init__(f"unknown {kind} {name!r}", hint=hint)

@@ -184,7 +184,7 @@ def isolated(
     """
     limit = time_limit(seconds, tell_apart=stage == "import")
     try:
-        with prints_aside(), limit:
+        with prints_aside(descriptor=True), limit:
             yield
     except Failure:
         raise

@@ -10,7 +10,7 @@ from ..descriptors import KINDS, Command, ConfigSection, ContextProvider, Factor
 from ..errors import PluginError, UnknownName
 from ..frozen import EMPTY
 from ..settings.config import CORE_KEYS
-from .loading import Failure, isolated, refuse_awaitable
+from .loading import Failure, isolated, prints_aside, refuse_awaitable
 from .probe import called
 from .registry import Entry, ModelRegistry, Registry, make
 
@@ -153,7 +153,7 @@ class Registries:
         """
         if kind in self._ready and not again:
             return self._registries[kind]
-        with self._host.lock:  # another thread waits until all is there
+        with self._host.lock, prints_aside(descriptor=True):  # another thread waits until all is there
             registry = self._registries.get(kind)
             if registry is None:
                 families = plugins.kinds

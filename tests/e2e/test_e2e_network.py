@@ -225,7 +225,8 @@ async def test_it_is_not_switched_off_while_a_tool_that_has_it_runs(agent_with, 
     async with agent_with(Reply(calls=[bash]), "done") as agent:
         run = asyncio.create_task(agent.chat("go"))
         assert await asyncio.to_thread((skillkit_home.cwd / "begun").read_text) == "begun\n"
-        with pytest.raises(UsageError, match="the network stays as it is: a tool that has it runs"):
+        told = "the network stays as it is: a tool that has it runs; wait until it has ended, or stop its agent"
+        with pytest.raises(UsageError, match=f"^{told}$"):
             await typed(agent, "/network off")
         assert "[NET on]" in shown(agent)
         (skillkit_home.cwd / "pipe").write_text("end\n")

@@ -39,6 +39,13 @@ def test_what_a_plugin_prints_is_in_no_json(rude, how, command):
     assert "printed in host_started" in done.stderr
 
 
+def test_what_a_plugin_writes_past_stdout_while_it_registers_is_in_no_listing(rude):
+    done = rude("write-all", "skills", "list", "--json").ok()
+    assert json.loads(done.stdout)
+    for hook in ("register_commands", "register_skill_sources"):
+        assert f"written in {hook}" in done.stderr and f"printed in {hook}" in done.stderr
+
+
 @pytest.mark.parametrize("how", ["print", "write"])
 def test_what_a_plugin_prints_is_in_no_answer(rude, how):
     plain, done = rude("", *ASKED).ok(), rude(f"{how}-all", *ASKED).ok()

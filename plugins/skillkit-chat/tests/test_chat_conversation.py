@@ -211,6 +211,22 @@ def test_always_shows_its_rule_asks_where_it_holds_and_is_shown_and_revoked(open
     assert "Forgotten" in skillkit_cli("permissions", "revoke", answer["id"]).ok().stdout
 
 
+def test_always_at_an_edit_offers_all_edits_of_the_session(open_chat, llm_server):
+    edits = [Call("write", {"path": f"{name}.txt", "content": name}) for name in ("one", "two")]
+    llm_server.script(*(Reply(tool_calls=[edit]) for edit in edits), Reply(text="both are written"))
+    with open_chat("write them") as chat:
+        chat.expect("Run write?", "[a]lways")
+        chat.send("a")
+        chat.expect("Always allow Edit(", "[e]verywhere  [a]ll edits of the session  [b]ack")
+        chat.send("a")
+        chat.expect("both are written", "accept-edits")
+        chat.say("/permissions")
+        screen = chat.expect("Mode: accept-edits")
+        assert chat.leave() == 0
+    assert "remembered" not in str(screen)
+    assert (open_chat.home.cwd / "two.txt").read_text() == "two"
+
+
 def test_a_long_difference_is_cut_and_shown_whole_and_a_no_is_told_to_the_model(open_chat, llm_server):
     long = "\n".join(f"line {n}" for n in range(199)) + "\nline 199" + " and on" * 30
     llm_server.script(Reply(tool_calls=[Call("change", {"path": "a", "text": long})]), Reply(text="as you like"))

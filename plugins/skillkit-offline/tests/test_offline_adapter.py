@@ -98,6 +98,18 @@ def test_a_failed_action_fails_the_run_with_its_own_words(actions):
     assert message.stop_reason is StopReason.refusal
 
 
+def test_what_a_hook_adds_to_a_request_or_to_a_result_is_no_request(actions, workspace):
+    hook = UserMessage(content="[house rules]\nAnswer in rhymes.", source="custom:shell-hooks.context")
+    asked = [UserMessage(content="tree of src"), hook]
+    adapter = OfflineAdapter(SimpleNamespace(cwd=workspace))
+    called = asyncio.run(adapter.complete(LLMRequest(MODEL, asked, actions)))
+    assert [call.args for call in called.tool_calls] == [{"path": "src"}]
+
+    result = ToolResultMessage(tool_call_id=called.tool_calls[0].id, tool_name="tree-view__tree", content="a.txt")
+    told = asyncio.run(adapter.complete(LLMRequest(MODEL, [*asked, called, result, hook], actions)))
+    assert (told.text, told.stop_reason) == ("a.txt", StopReason.stop)
+
+
 def test_a_new_message_after_a_result_is_a_new_request(actions):
     call = ToolCall("call_1", "tree-view__tree", {})
     messages = [

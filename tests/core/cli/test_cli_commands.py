@@ -260,7 +260,7 @@ def test_a_plugin_adds_commands_to_the_groups_of_the_core_and_their_own_ask_no_p
         (["config", "trust", "nowhere"], 2, "nowhere: is no folder"),
         (["--plugins", "acmee", "config", "path"], 2, "--plugins: unknown plugin 'acmee'; did you mean 'acme'?"),
         (["-P", "no:acmee", "config", "path"], 2, "-P no:acmee: unknown plugin 'acmee'; did you mean 'acme'?"),
-        (["--distribution", "none", "config", "path"], 2, "unknown distribution 'none'; no distribution is installed"),
+        (["--distribution", "none", "config", "path"], 2, "unknown distribution 'none'; there is no distribution"),
     ],
 )  # fmt: skip
 def test_exit_codes_and_errors_of_one_line(acme: Any, arguments: list[str], code: int, error: str | None) -> None:
@@ -454,8 +454,8 @@ def test_doctor_says_what_is_wrong_and_what_to_do(acme: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("runtime: nope", "1: runtime: unknown runtime 'nope'; no runtime is installed"),
-        ("compactor: nope", "1: compactor: unknown compactor 'nope'; no compactor is installed"),
+        ("runtime: nope", "1: runtime: unknown runtime 'nope'; there is no runtime"),
+        ("compactor: nope", "1: compactor: unknown compactor 'nope'; there is no compactor"),
         ("plugins: {required: [acmee]}", "1: plugins.required: unknown plugin 'acmee'; did you mean 'acme'?"),
         ("plugins: {disabled: [acmee]}", "1: plugins.disabled: unknown plugin 'acmee'; did you mean 'acme'?"),
     ],

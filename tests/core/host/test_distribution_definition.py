@@ -47,7 +47,7 @@ def write(folder: Path, text: str, name: str = "distribution.yaml") -> Path:
         (HEAD + "plugins: [a]\noverrides: {adapter: {x: a}}", "{file}:4: overrides.adapter: unknown key 'adapter'; did you"),
         (HEAD + "plugins: [a]\noverrides: {tools: [x]}", "{file}:4: overrides.tools: must be a mapping of names to plugins"),
         (HEAD + "plugins: [acme]\noverrides:\n  tools:\n    x: acne", "{file}:6: overrides.tools.x: 'acne' is not a plugin"),
-        (HEAD + "extends: nobody", "{file}:3: extends: unknown distribution 'nobody'; no distribution is installed"),
+        (HEAD + "extends: nobody", "{file}:3: extends: unknown distribution 'nobody'; there is no distribution"),
         (HEAD + "extends: mine", "{file}:3: extends: extends itself"),
         (HEAD + "extends: [a]", "{file}:3: extends: must be a distribution's name, not ['a']"),
         (HEAD + "extends: distribution.yaml", "{file}:3: extends: extends itself"),

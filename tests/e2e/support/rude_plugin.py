@@ -45,6 +45,16 @@ def register_tools(register):
 
 
 @hookimpl
+def register_commands(register):
+    rude("register_commands")
+
+
+@hookimpl
+def register_skill_sources(register):
+    rude("register_skill_sources")
+
+
+@hookimpl
 def session_start(event):
     rude("session_start")
 

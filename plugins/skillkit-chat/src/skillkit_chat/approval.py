@@ -8,7 +8,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from skillkit_frontend import NOT_KEPT, Approvals, Defers, answer_to, decide, in_vain, preview_of, question_text
+from skillkit_frontend import (
+    NOT_KEPT,
+    Approvals,
+    Defers,
+    all_edits,
+    answer_to,
+    decide,
+    in_vain,
+    preview_of,
+    question_text,
+)
 
 from skillkit_core import ApprovalDecision, ApprovalRequest, Approver, ToolError
 from skillkit_core.cli.output import columns, echo, escaped, style, warning
@@ -89,7 +99,8 @@ class TerminalApprover(Approver):
             whole, shown = shown, True
             return show_call(tool, args, questions, whole=whole)
 
-        return await decide(_typed, "Run it?", questions, later=later, show=show)
+        edits = all_edits(self._agent, tool) if self._agent is not None else None
+        return await decide(_typed, "Run it?", questions, later=later, show=show, edits=edits)
 
 
 def approver_for(approvals: Approvals, *, kept: bool) -> Approver | None:

@@ -16,4 +16,4 @@ def register_commands(register: Callable[[Command], None]) -> None:
     attach = "skillkit_chat.attaching:attach"
     register(Command("attach", attach, "See and steer a session that another process has open."))
     register(Command("rpc", "skillkit_chat.rpc.command:rpc", "Let another program steer an agent."))
-    register(Command("resume", "skillkit_chat.cli:resume", "Go on with a suspended session.", hidden=True))
+    register(Command("resume", "skillkit_chat.cli:resume", "Go on with a suspended session."))

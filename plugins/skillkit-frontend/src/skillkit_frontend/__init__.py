@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .actions import DirectCall, TypedByAPerson, action_named, parse_action_args, tool_of_action, usage_line
     from .answering import IDLE, PAUSE, WAITS, After, Answering, AnswerLine, after
-    from .approvals import Defers, Remember, decide, in_vain, preview_of, question_text
+    from .approvals import Defers, Remember, all_edits, decide, in_vain, preview_of, question_text
     from .blocks import About, Block, Kind, arguments_line, one_line, prose
     from .books import Books, short
     from .colours import THEME, WIDEST, markdown
@@ -93,6 +93,7 @@ __all__ = [
     "View",
     "action_named",
     "after",
+    "all_edits",
     "answer_to",
     "arguments_line",
     "as_before",
@@ -149,7 +150,7 @@ __version__ = "0.2.0"
 _ROOMS = {
     "actions": "DirectCall TypedByAPerson action_named parse_action_args tool_of_action usage_line",
     "answering": "IDLE PAUSE WAITS After AnswerLine Answering after",
-    "approvals": "Defers Remember decide in_vain preview_of question_text",
+    "approvals": "Defers Remember all_edits decide in_vain preview_of question_text",
     "blocks": "arguments_line About Block Kind one_line prose",
     "books": "Books short",
     "colours": "THEME WIDEST markdown",

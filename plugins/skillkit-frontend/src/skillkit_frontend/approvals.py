@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from skillkit_core import ApprovalDecision, ApprovalRequest, Approver, ToolError
+from skillkit_core import ApprovalDecision, ApprovalRequest, Approver, ToolError, UsageError
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner
@@ -13,10 +14,11 @@ if TYPE_CHECKING:
 
     from .questions import Fragments, Question as Asked
 
-__all__ = ["Defers", "Remember", "decide", "in_vain", "preview_of", "question_text"]
+__all__ = ["Defers", "Remember", "all_edits", "decide", "in_vain", "preview_of", "question_text"]
 
 Remember = Literal["session", "project", "ever"]
 LATER = "later"
+_EDITS = "all edits of the session"
 _SCOPES: Mapping[str, Remember] = {"session": "session", "project": "project", "everywhere": "ever"}
 """How long an answer holds, in the words that a person reads."""
 
@@ -33,6 +35,7 @@ async def decide(
     *,
     later: bool,
     show: Callable[[], bool],
+    edits: Callable[[], Awaitable[object]] | None = None,
 ) -> ApprovalDecision:
     """Ask a person about a call until the answer is clear. Who declines the question says no.
 
@@ -42,6 +45,7 @@ async def decide(
         questions: what guards ask; where they keep answers, an answer may hold for later calls, too.
         later: the decision can be put off.
         show: shows the call, the second time all of it; returns whether something is hidden.
+        edits: lets all edits of the session run (:func:`all_edits`).
     """
     from .questions import KeyQuestion, TextQuestion  # where a person is asked: nowhere else are they needed
 
@@ -61,8 +65,11 @@ async def decide(
                 return _denial(reason)
         elif answer != "always":
             break
-        elif (remember := await _how_long(put, questions)) is not None:
-            return ApprovalDecision("allow", "a person agreed", remember=remember)
+        elif (always := await _how_long(put, questions, edits is not None)) == _EDITS and edits is not None:
+            await edits()
+            return ApprovalDecision("allow", "a person agreed to all edits of the session")
+        elif always in _SCOPES:
+            return ApprovalDecision("allow", "a person agreed", remember=_SCOPES[always])
     if answer == "yes":
         return ApprovalDecision("allow", "a person agreed")
     if answer == LATER:
@@ -80,15 +87,31 @@ def _denial(reason: str) -> ApprovalDecision:
     return ApprovalDecision("deny", f"a person said no: {reason}" if reason.strip() else "a person said no")
 
 
-async def _how_long(put: Callable[[Asked], Awaitable[Any]], questions: Sequence[Question]) -> Remember | None:
-    """Return how long an answer is to hold; ``None``: the person would rather not say."""
+async def _how_long(put: Callable[[Asked], Awaitable[Any]], questions: Sequence[Question], edits: bool) -> str:
+    """Return how long, or for what else, an answer is to hold; ``back``: the person would rather not say."""
     from .questions import KeyQuestion
 
     rules = [question.rule for question in questions if question.rule is not None]
-    if not rules:
+    if not rules and not edits:
         return "session"
-    choices = {word[0]: word for word in (*_SCOPES, "back")}
-    return _SCOPES.get(await put(KeyQuestion(f"Always allow {' and '.join(rules)}, where?", choices)))
+    choices = {word[0]: word for word in (*_SCOPES, *((_EDITS,) if edits else ()), "back")}
+    what = f"{' and '.join(rules)}, where?" if rules else "it, where?"
+    return str(await put(KeyQuestion(f"Always allow {what}", choices)))
+
+
+def all_edits(agent: AgentRunner, tool_name: str) -> Callable[[], Awaitable[object]] | None:
+    """Return what lets edits in the project run for this session; ``None``: the tool is no edit, or no plugin has such a mode."""
+    tool = agent.offered(tool_name)
+    if tool is None or tool.annotations.get("mutates") != "files":
+        return None
+    from skillkit_commands import SlashCommands
+
+    commands = SlashCommands(agent)
+    try:
+        invocation = commands.match("/mode accept-edits")
+    except UsageError:
+        return None
+    return partial(commands.run, invocation) if invocation is not None else None
 
 
 async def preview_of(agent: AgentRunner, request: ApprovalRequest) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import select
 import signal
@@ -31,7 +32,7 @@ _RESET = b"\x1b[?1049l\x1b[?2004l\x1b[?1000l\x1b[?1003l\x1b[?1006l\x1b[<u\x1b[?2
 
 
 def lived(work: Coroutine[Any, Any, int], host: Host | None = None) -> int:
-    """Run a front end, to which Ctrl-C is a key; return its exit code.
+    """Run a front end, to which Ctrl-C is a key; return its exit code: that of SIGHUP where its terminal went away.
 
     Args:
         work: the front end.
@@ -40,8 +41,13 @@ def lived(work: Coroutine[Any, Any, int], host: Host | None = None) -> int:
     Raises:
         SkillKitError: a plugin raised ``KeyboardInterrupt``.
     """
+    terminal = _terminal()
     try:
         return run_tasks(host, work) if host is not None else asyncio.run(work)
+    except OSError as error:
+        if terminal is None or error.errno != errno.EIO or _terminal() is not None:
+            raise
+        return 128 + signal.SIGHUP
     except KeyboardInterrupt as error:
         place = raised_at(error)
         if place is None or Path(place.rpartition(":")[0]).parent.name == "asyncio":  # SIGINT came

@@ -19,7 +19,7 @@ from skillkit_core import (
 )
 from skillkit_core.contracts.user_interface import NoticeLevel
 
-from .approvals import LATER, decide, in_vain, preview_of
+from .approvals import LATER, all_edits, decide, in_vain, preview_of
 from .blocks import Block, one_line
 from .questions import Fragments, KeyQuestion, Question, question_for, shown_answer
 from .recorder import Recorder, call_head
@@ -107,7 +107,8 @@ class Person(Approver, UserInterface):
         ask, questions = f"Run {request.tool_name}?", request.questions
         later = self._later and request.deferrable
         try:
-            decision = await decide(self.put, ask, questions, later=later, show=show)
+            edits = all_edits(self._agent, request.tool_name)
+            decision = await decide(self.put, ask, questions, later=later, show=show, edits=edits)
         except asyncio.CancelledError as cancelled:
             self._record.end(block, good=False, result=str(cancelled) or "not decided")
             raise

@@ -22,6 +22,7 @@ from .choice import Chooser, Verdict
 __all__ = ["OfflineAdapter"]
 
 _PART = 4_000  # characters of one text delta
+_BESIDE = "custom:"  # how the source of a message begins that a plugin or a hook put beside the request
 
 
 class OfflineAdapter(LLMAdapter):
@@ -67,12 +68,13 @@ class OfflineAdapter(LLMAdapter):
         yield StreamEvent("error", error=error, stop_reason=reason, usage=TokenUsage())
 
     def _answer(self, request: LLMRequest) -> Iterator[StreamEvent]:
-        results = _closing_results(request.messages)
+        messages = [m for m in request.messages if not (isinstance(m, UserMessage) and m.source.startswith(_BESIDE))]
+        results = _closing_results(messages)
         if results:
             failed = any(r.is_error for r in results)
             yield from _said(answer_of(results), StopReason.refusal if failed else StopReason.stop)
             return
-        text = next((m.text for m in reversed(request.messages) if isinstance(m, UserMessage)), "")
+        text = next((m.text for m in reversed(messages) if isinstance(m, UserMessage)), "")
         tools, required = _allowed(request)
         choice = self._chooser.choice(text, tools, required=required)
         if choice.verdict is Verdict.run and choice.candidate is not None and choice.filled is not None:

@@ -55,7 +55,7 @@ async def switch(agent: AgentRunner, network: str) -> None:
         await _must_hold(agent)
     except SkillKitError as error:
         await session.note(NOTE, {"network": "on"}, sync=True)
-        raise UsageError(f"the network stays as it is: {error}", hint=error.hint) from error
+        raise UsageError(f"the network stays as it is: {error.message}", hint=error.hint) from error
 
 
 async def _must_hold(agent: AgentRunner) -> None:

@@ -236,7 +236,7 @@ RULES: dict[str, Callable[[str], bool]] = {
         r"\b(?:cat|less|head|tail|cp|base64|read|open)\s[^\n]{0,40}\.(?:bash|zsh|psql|mysql|python)_history\b|\bkeychain\b[^.\n]{0,30}\bdump\b",
     ),
     "exfiltration": _any(
-        r"!\[[^\]]*\]\(https?://[^)\s]*(?:\{\{|\$\{|\$\(|<[a-z_ ]+>|%7B%7B)",
+        r"!\[[^\]]*\]\(https?://[^)\s]*(?:\{\{|\$\{|\$\(|<[a-z_ ]+>|%7B%7B|(?-i:[=/][A-Z]{3,}(?:_[A-Z]+)+))",
         rf"{_FETCH}[^\n]*(?:-d|--data\S*|-F|--form|-T|--upload-file|--post-file)[=\s]*\S*@?\S*(?:\.ssh|\.aws|\.env\b|/etc/passwd)",
         rf"{_FETCH}[^\n]*\$\(\s*(?:cat|env|printenv)\b",
         r"\b(?:env|printenv)\b\s*\|\s*(?:curl|nc|ncat)\b",
@@ -366,7 +366,7 @@ RULES: dict[str, Callable[[str], bool]] = {
 }
 _SILENT = re.compile(
     r"\b(?:never|do\s+not|don['’]t|without)\s+(?:tell|telling|inform|informing|mention|mentioning|notify|notifying|alert|alerting)"
-    r"\b[^.\n]{0,30}\b(?:user|human|person|owner|operator|them|anyone)\b|\bsay\s+nothing\s+(?:of|about|to)\b",
+    r"\b[^.\n]{0,30}\b(?:user|human|person|owner|operator|them|anyone)\b(?!\s+to\s)|\bsay\s+nothing\s+(?:of|about|to)\b",
     _I,
 )
 

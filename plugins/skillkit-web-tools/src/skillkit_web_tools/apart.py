@@ -49,7 +49,7 @@ async def read_apart(what: str, body: bytes, seconds: float, **task: Any) -> Any
         argv, out, err, env=environment(_OWN, os.environ), stdin=line + b"\n" + body, timeout=seconds, grace=0.2
     )
     if ended.how != "exited":
-        raise ToolError(f"{what} could not be read as text within {seconds:g} s")
+        raise ToolError(f"{what} could not be read as text within {seconds:.2g} s")
     if ended.code != 0:
         last = err.text.strip().rpartition("\n")[2]
         why = "it takes too much memory" if "MemoryError" in last else last or f"the reader ended with {ended.code}"
