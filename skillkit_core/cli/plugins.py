@@ -191,7 +191,7 @@ def note_unresolved(host: Host, kinds: Iterable[str]) -> None:
     from ..host.loading import Failure, isolated  # like pluggy, which a list of plugins does without
     from ..host.manager import IMPORT_SECONDS
 
-    limit = host.plan.seconds("plugins.import_timeout", IMPORT_SECONDS)  # an SDK is slow while nothing is compiled
+    limit = max(host.plan.seconds("plugins.import_timeout", IMPORT_SECONDS), IMPORT_SECONDS)  # SDKs are slow at first
     named = [(e, k, t) for k in kinds for e in host.registry(k).entries() for t in _import_strings(e.item)]
     for (name, _, source), kind, target in named:
         try:

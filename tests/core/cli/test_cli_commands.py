@@ -467,18 +467,6 @@ def test_doctor_finds_settings_that_name_nothing(acme: Any, text: str, said: str
     assert (done.code, row["message"]) == (1, f"{file}:{said}")
 
 
-def test_what_an_item_names_is_imported_within_the_limit_that_is_set(acme: Any) -> None:
-    (acme.path / "acme_slow.py").write_text("import time\ntime.sleep(0.2)\nmake = dict\n")
-    acme.plugin("slow", "@hookimpl\ndef register_runtimes(register): register(Factory('r', 'acme_slow:make'))")
-    acme.config("plugins: {import_timeout: 0.1}\n")
-    assert (
-        "'r' names 'acme_slow:make': it hangs: register_runtimes took longer than 0.1 s"
-        in acme.run("plugins", "doctor").out
-    )
-    acme.config("plugins: {import_timeout: 20}\n")
-    assert "acme_slow" not in acme.run("plugins", "doctor").out
-
-
 def test_an_option_without_its_value_names_the_command_whose_help_says_more(acme: Any) -> None:
     done = acme.run("acme", "count", "--count")
     assert (done.code, done.err) == (

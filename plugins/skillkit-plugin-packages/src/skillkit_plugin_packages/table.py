@@ -85,7 +85,7 @@ def readme_of(host: Host, name: str) -> tuple[str, str, str]:
     except PackageNotFoundError:
         known = {name for entry in host.entries for name in (entry.name, entry.distribution)}
         raise UnknownName("plugin", name, sorted(known)) from None
-    return package, version(package), about.get("Description") or str(about.get_payload() or "")
+    return package, version(package), str(about.json.get("description", ""))
 
 
 def _version(package: str) -> str | None:
