@@ -226,9 +226,7 @@ def checked(tool: Tool, output: Any) -> ToolOutput:
         return output
     allowed = (TextBlock, ImageBlock, DocumentBlock, ProviderBlock)
     if not isinstance(content, Sequence) or not all(isinstance(block, allowed) for block in content):
-        raise ToolError(
-            f"tool {tool.name!r} returned content that is neither text nor blocks of text, images and files"
-        )
+        raise ToolError(f"tool {tool.name!r} returned content that is neither text nor blocks of text, images or files")
     return output
 
 

@@ -49,9 +49,7 @@ def show(state: Any, prefix: str | None, as_json: bool) -> None:
     wanted = [r for r in every if prefix is None or r[0] == prefix or r[0].startswith(f"{prefix}.")]
     rows = [(key, masked(_plain(value), key), origin) for key, value, origin in wanted]
     if not rows and prefix is not None:
-        raise UnknownName(
-            "setting", prefix, {part for key, *_ in every for part in (key, key.rpartition(".")[0]) if part}
-        )
+        raise UnknownName("setting", prefix, {one for key, *_ in every for one in (key, key.rpartition(".")[0]) if one})
     if as_json:
         print_json({key: {"value": value, "origin": origin} for key, value, origin in rows})
         return

@@ -189,11 +189,13 @@ def note_unresolved(host: Host, kinds: Iterable[str]) -> None:
     """Report the import strings of items of these kinds that lead nowhere, for what uses them would fail."""
     from ..descriptors import load_object
     from ..host.loading import Failure, isolated  # like pluggy, which a list of plugins does without
+    from ..host.manager import IMPORT_SECONDS
 
+    limit = max(host.plan.seconds("plugins.import_timeout", IMPORT_SECONDS), IMPORT_SECONDS)  # SDKs are slow at first
     named = [(e, k, t) for k in kinds for e in host.registry(k).entries() for t in _import_strings(e.item)]
     for (name, _, source), kind, target in named:
         try:
-            with isolated(source or "", f"register_{kind}", **host.load().owner(source or "")):
+            with isolated(source or "", f"register_{kind}", **host.load().owner(source or ""), seconds=limit):
                 load_object(target)
         except Failure as failure:
             words = f"{name!r} names {target!r}: {failure.diagnostic.message}"

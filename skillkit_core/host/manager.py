@@ -42,8 +42,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-IMPORT_SECONDS = 10.0
-HOOK_SECONDS = 10.0
+IMPORT_SECONDS = HOOK_SECONDS = 10.0
 SHUTDOWN_SECONDS = 5.0
 
 
@@ -163,9 +162,7 @@ class Host:
             from .plugins import project_content
 
             known = {*seen, *self.plan.withheld}
-            new = [
-                part for part in project_content(self, self._cwd) if part not in known and (self.cwd / part).exists()
-            ]
+            new = [one for one in project_content(self, self._cwd) if one not in known and (self.cwd / one).exists()]
             if new:
                 self.plan.withhold(new)
         return self.plan.withheld
@@ -315,9 +312,7 @@ class Host:
             if kind not in KINDS and kind not in loading.kinds:
                 message = f"distribution {found.name!r} has overrides.{kind}, and no plugin that runs defines this kind"
                 for plugin in sorted(set(chosen.values())):
-                    self.report(
-                        Diagnostic(plugin, "discovery", message, "install the plugin that does", severity="warning")
-                    )
+                    self.note(plugin, message, stage="discovery", remedy="install the plugin that does")
 
     def _section_of(self, name: str) -> Callable[[], Any]:
         return lambda: self.config.section(name)

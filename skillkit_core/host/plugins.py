@@ -74,6 +74,7 @@ class Plugins:
     Attributes:
         kinds: the kinds of items that the plugins define, each with the type of its items.
         manifests: what installed plugins declare that they need.
+        complete: whether all are there that the host begins with.
     """
 
     def __init__(self, host: Any, report: Callable[[Diagnostic], None], seconds: float) -> None:
@@ -82,6 +83,7 @@ class Plugins:
         self.manifests: dict[str, Manifest | None] = {}
         self.kinds: dict[str, tuple[type[Any] | str, ...]] = {}
         self.seconds = seconds
+        self.complete = False
         self._host = host
         self._report = report
         self._events: Mapping[str, type[Event]] | None = None
@@ -137,6 +139,7 @@ class Plugins:
         implemented = self._implemented()
         for name in list(self.loaded):
             self._check(name, implemented[name])
+        self.complete = True
         for name in list(self.loaded):
             self._announce(name)
 

@@ -150,9 +150,12 @@ class Registries:
 
         Raises:
             UnknownName: neither the core nor a plugin has such a kind.
+            PluginError: not every plugin is there yet.
         """
         if kind in self._ready and not again:
             return self._registries[kind]
+        if not plugins.complete:  # what is collected now would lack those that come
+            raise PluginError(f"no plugin has registered {kind} yet", hint="ask in host_configure, or when it is used")
         with self._host.lock, prints_aside(descriptor=True):  # another thread waits until all is there
             registry = self._registries.get(kind)
             if registry is None:

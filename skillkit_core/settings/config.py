@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from os.path import expanduser, join
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import UnionType
+from typing import TYPE_CHECKING, Any, NamedTuple, Union, get_args, get_origin
 
 from ..errors import ConfigError, Diagnostic, PluginError, close_matches
 from .paths import relative_directories
@@ -26,7 +27,7 @@ CORE_KEYS = (
 _NOT_SETTINGS = frozenset(f"SKILLKIT_{name}" for name in ("HOME", "DEBUG", "NAME", "PLUGINS", "TRACE", "WEB_TOKEN"))
 _SHAPES = {
     "model_type": "a mapping of settings", "dict_type": "a mapping of settings", "list_type": "a list",
-    "tuple_type": "a list", "set_type": "a list", "frozen_set_type": "a list",
+    "tuple_type": "a list", "set_type": "a list", "frozen_set_type": "a list", "path_type": "a path",
 }  # fmt: skip
 _ABSENT = object()
 _USER = re.compile(r"((?<=://)[^/\s]+|[^/\s:@]+:[^/\s]+)@")
@@ -237,19 +238,15 @@ class Config:
             required: list[Any] = []
             for layer in self.layers:
                 data = _merge(data, layer.data)
-                names = _get(layer.data, _REQUIRED)
-                required += (
-                    split_list(names) if isinstance(names, _Variable) else names if isinstance(names, list) else ()
-                )
+                required += layer.list_of(*_REQUIRED)
             given = _get(data, _REQUIRED)
             if required and (given is _ABSENT or given is None or isinstance(given, (list, _Variable))):
                 plugins = data.get("plugins") or {}
                 data["plugins"] = {**plugins, "required": list(dict.fromkeys(required))}
             if isinstance(plugins := data.get("plugins"), Mapping):
-                named = (
-                    {"isolate": [*self.isolated]} if isinstance(plugins.get("isolate", []), (list, _Variable)) else {}
-                )
-                data["plugins"] = {name: v for name, v in plugins.items() if not _marked(v)} | named
+                named = isinstance(plugins.get("isolate", []), (list, _Variable))
+                isolated = {"isolate": [*self.isolated]} if named else {}
+                data["plugins"] = {name: v for name, v in plugins.items() if not _marked(v)} | isolated
             self._data = data
         return self._data
 
@@ -368,6 +365,7 @@ class Config:
                     close, own = close_matches(name, known, 1), key in installed or not isinstance(value, Mapping)
                     if own or close_matches(name, known, 1, cutoff=0.75):
                         hint = f"did you mean {close[0]!r}?" if close else "no plugin that runs has such a section"
+                        hint = f"'skillkit plugins info {name}' names its section" if key in installed else hint
                         raise ConfigError(f"unknown setting {key!r}", where=where, hint=hint)
                     way = self._whence("config", name) or "install the package that brings it"
                     why, remedy = "not installed", f"{way}, or remove the section"
@@ -472,18 +470,18 @@ def _fields(section: Any) -> Iterable[str]:
 
 
 def _field_names(model: Any) -> list[str]:
-    names: list[str] = []
-    for name, info in model.model_fields.items():
-        names.append(name)
-        if hasattr(info.annotation, "model_fields"):
-            names.extend(_field_names(info.annotation))
-    return names
+    models = [model]
+    for one in models:  # it grows by the models below, also those of lists and mappings
+        below = (kind for info in one.model_fields.values() for kind in _kinds(info.annotation))
+        models += [kind for kind in below if hasattr(kind, "model_fields") and kind not in models]
+    return [name for one in models for name in one.model_fields]
+
+
+def _kinds(annotation: Any) -> list[Any]:
+    return [annotation, *(kind for one in get_args(annotation) for kind in _kinds(one))]
 
 
 def _is_list(annotation: Any) -> bool:
-    from types import UnionType
-    from typing import Union, get_args, get_origin
-
     kind = get_origin(annotation) or annotation
     if kind in (Union, UnionType):
         return any(_is_list(a) for a in get_args(annotation))
@@ -492,9 +490,8 @@ def _is_list(annotation: Any) -> bool:
 
 def _is_path(annotation: Any) -> bool:
     from pathlib import Path
-    from typing import get_args
 
-    return annotation is Path or any(_is_path(a) for a in get_args(annotation))
+    return Path in _kinds(annotation)
 
 
 def _rooted(value: Any, base: str) -> Any:

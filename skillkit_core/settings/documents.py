@@ -71,6 +71,11 @@ def nested_too_deeply(text: str) -> bool:
     return text.count("- ") + text.count("? ") > DEEPEST // 4 and _COMPACT.search(text) is not None
 
 
+_HINTS = {
+    "start any token": "indent by spaces, not tabs, and quote a text that begins with @, ` or %",
+    "mapping values": "quote a text that holds ': ', or mend the indent", "undefined alias": "quote a text that begins with *",
+    "another document": "leave the line --- out", "did not find": "close the bracket, or mend the indent",
+}  # fmt: skip
 _FORMAT = 3
 _MAX_DEPTH = 50
 # A few lines of YAML can stand for billions of keys: an alias is walked wherever it is used.
@@ -163,7 +168,7 @@ def _parse(path: str) -> Document:
         with open_regular(path) as file:
             text = file.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ConfigError(f"is not UTF-8 (byte {error.start})", where=path) from None
+        raise ConfigError(f"is not UTF-8 (byte {error.start})", where=path, hint="save it as UTF-8") from None
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", where=path) from None
     lines: dict[str, int] = {}
@@ -181,7 +186,9 @@ def _parse(path: str) -> Document:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         place = f"{path}:{mark.line + 1}" if mark else path
-        raise ConfigError(f"is not valid YAML: {getattr(error, 'problem', None) or error}", where=place) from None
+        problem = str(getattr(error, "problem", None) or error).removeprefix("but ")
+        hint = next((hint for words, hint in _HINTS.items() if words in problem), None)
+        raise ConfigError(f"is not valid YAML: {problem}", where=place, hint=hint) from None
     except (ValueError, OverflowError) as error:
         raise ConfigError(f"holds an impossible date or number: {error}", where=path) from None
     except RecursionError:
@@ -205,9 +212,8 @@ def _lines(path: str, node: Any, prefix: str, out: dict[str, int], depth: int) -
             name = str(key.value)
             line = key.start_mark.line + 1
             if name in seen and name != "<<":
-                raise ConfigError(
-                    f"key {name!r} was given before, in line {seen[name]}", where=f"{path}:{line}: {prefix}{name}"
-                )
+                where = f"{path}:{line}: {prefix}{name}"
+                raise ConfigError(f"key {name!r} was given before, in line {seen[name]}", where=where, hint="keep one")
             seen[name] = line
             out[prefix + name] = line
             _lines(path, value, f"{prefix}{name}.", out, depth + 1)

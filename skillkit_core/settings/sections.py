@@ -103,9 +103,7 @@ def _plain_values(values: Any, given: Mapping[str, Any], base: Callable[[str], s
                 found[name] = _plain(kind, value, name, base)
             continue
         value = found[name] = _plain(kind, value, name, base)
-        if value is not None and not all(
-            test(value, about[bound]) for bound, test in _BOUNDS.items() if bound in about
-        ):
+        if value is not None and not all(ok(value, about[bound]) for bound, ok in _BOUNDS.items() if bound in about):
             raise _NotPlain
         if "check" in about:
             try:

@@ -119,6 +119,8 @@ class Outside:
             "PIP_CONSTRAINT": str(constraints),
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             "NO_COLOR": "1",
+            # The first import in a fresh environment compiles; beside other tests that takes its time.
+            "SKILLKIT_PLUGINS__IMPORT_TIMEOUT": "60",
             **self.env,
         }
 

@@ -21,8 +21,8 @@ def test_a_new_plugin_is_green_in_a_project_of_uv_and_runs_once_it_is_installed(
     environment.install("skillkit-station")
 
     assert {check["state"] for check in card["checks"] if check["name"] != "skills"} == {"passed"}
-    assert shown["items"] == {"tools": ["station"]}
-    assert environment.run("skillkit", "plugins", "info", "station", "--json").json["items"] == {"tools": ["station"]}
+    installed = environment.run("skillkit", "plugins", "info", "station", "--json").json
+    assert shown["items"] == installed["items"] == {"config": ["station"], "tools": ["station"]}
 
 
 def test_without_the_testkit_a_card_says_what_it_did_not_look_at(outside, venv):

@@ -34,7 +34,7 @@ index = [
     { name = "own", url = "https://example.invalid/simple", explicit = false, default = false },
     { url = "https://example.invalid/all", default = true },
 ]
-find-links = ["file:///wheels"]
+find-links = ["file:///wheels", "file:///more"]
 no-build-package = ["x"]
 exclude-newer-package = { rich = "2026-01-01T00:00:00Z" }
 no-sources = true
@@ -90,7 +90,8 @@ def test_a_uv_tool_is_told_all_that_it_was_installed_with(place, tmp_path):
     assert "--with-editable /home/me/d" in said and "--with-executables-from acme-g" in said and "--python 3.11" in said
     for option in (
         "--index own=https://example.invalid/simple", "--default-index https://example.invalid/all", "--no-sources",
-        "--find-links file:///wheels", "--no-build-package x", "--exclude-newer-package rich=2026-01-01T00:00:00Z",
+        "--find-links file:///wheels --find-links file:///more",
+        "--no-build-package x", "--exclude-newer-package rich=2026-01-01T00:00:00Z",
     ):  # fmt: skip
         assert option in said
     (constraints,) = step.files

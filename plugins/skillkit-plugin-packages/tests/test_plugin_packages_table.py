@@ -115,3 +115,15 @@ def test_what_a_plugin_brings_is_found_and_measured_by_a_new_process(skillkit_ho
     assert plugin["hooks"] == {"registration": ["register_commands"]} and plugin["loaded"]
     assert "plugins install" in plugin["items"]["commands"] and "click>=8.1" in plugin["requires"]
     assert plugin["cost"]["modules"] >= 1 and plugin["cost"]["milliseconds"] > 0
+
+
+def test_the_readme_that_came_with_a_package_is_shown_by_plugin_and_by_package(cli, tmp_path):
+    metadata = tmp_path / "site" / "acme_packages-1.0.dist-info" / "METADATA"
+    metadata.write_text(metadata.read_text() + "\n# Rockets\n\nThey fly.\x1b[2J\n")
+
+    shown = cli("plugins", "readme", "acme-packages").ok().stdout
+    assert shown == "# Rockets\n\nThey fly.\\x1b[2J\n"
+    assert cli("plugins", "readme", "acme", "--json").ok().json["readme"].startswith("# Rockets")
+    assert "# skillkit-plugin-packages" in cli("plugins", "readme", "plugin-packages").ok().stdout
+    unknown = cli("plugins", "readme", "plugin-package")
+    assert unknown.exit_code == 2 and "did you mean 'plugin-packages'" in unknown.stderr

@@ -158,17 +158,19 @@ def test_each_thing_that_an_import_does_is_said_with_its_line(project, tmp_path)
 @pytest.mark.parametrize(
     ("old", "new", "check", "said"),
     [
-        ("from skillkit_core import", "from nowhere import", "alone", "__init__.py:8: ModuleNotFoundError"),
+        ("from skillkit_core import", "from nowhere import", "alone", "__init__.py:9: ModuleNotFoundError"),
         ("def register_tools", "def register_tool", "alone", "unknown hook 'register_tool'"),
         ("register: Callable[[Tool], None]", "registry: Any", "alone", "registry"),
         ("register(Tool", "register((Tool", "alone", "SyntaxError"),
         ("    about = ", "    raise RuntimeError('boom')\n    about = ", "alone", "boom"),
         ("mine_tool, PARAMETERS", "'skillkit_mine:gone', PARAMETERS", "items", "names skillkit_mine:gone: module"),
         ('about = "How long a text takes to read."', 'about = ""', "items", "has no description"),
+        ('"how many words a person reads in a minute"', '""', "items", "mine.words_per_minute has no description"),
+        ('"mine", Settings', '"mine", dict', "items", "neither a pydantic model nor a dataclass"),
         ("from typing import Any", "from typing import Any\nimport unittest.mock", "cost", "modules, most of asyncio"),
         ("from typing import Any", "from typing import Any\nimport os\nos._exit(3)", "alone", "its import ended the process"),
     ],
-    ids=["module", "hook", "argument", "syntax", "raises", "target", "description", "cost", "exit"],
+    ids=["module", "hook", "argument", "syntax", "raises", "target", "description", "setting", "section", "cost", "exit"],
 )  # fmt: skip
 def test_a_plugin_that_does_not_register_is_one_line(project, old, new, check, said):
     change(code(project), old, new)
@@ -179,7 +181,7 @@ def test_a_plugin_that_does_not_register_is_one_line(project, old, new, check, s
 
 
 def test_a_hook_beyond_what_the_plugin_declares_is_said(project):
-    (project / "src/skillkit_mine/plugin.yaml").write_text("needs: {hooks: [register_commands]}\n")
+    (project / "src/skillkit_mine/plugin.yaml").write_text("needs: {hooks: [register_config, register_commands]}\n")
     with found(str(project)) as subject:
         (line,) = failed(import_checks(subject, {}))["alone"]
     assert "register_tools" in line

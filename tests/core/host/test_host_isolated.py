@@ -101,3 +101,14 @@ def test_every_command_that_loads_plugins_says_that_an_isolated_name_is_misspelt
         (line,) = [line for line in done.err.splitlines() if "alhpa" in line]
         assert "config.yaml:1" in line and "unknown plugin 'alhpa'; did you mean 'alpha'?" in line, command
         assert line.endswith("nothing of this name is isolated")
+
+
+@pytest.mark.parametrize("asked", ["host.config.section('zeta')", "host.tools"])
+def test_what_asks_for_items_while_plugins_load_is_told_so_and_the_items_of_others_stay(apart: Any, asked: str) -> None:
+    apart.plugin("omega", f"def load_isolated(entry, manifest, host, seconds): return {asked}")
+    apart.config("plugins: {isolate: [alpha], disabled: [zeta]}\n")
+    done = apart.run("plugins", "doctor", "--json")
+    (problem,) = done.json["problems"]
+    assert problem["plugin"] == "alpha" and " yet" in problem["message"]
+    assert problem["remedy"] == "ask in host_configure, or when it is used"
+    assert "own" in apart.run("plugins", "info", "beta").out

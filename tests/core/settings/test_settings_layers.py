@@ -245,7 +245,9 @@ def test_proxy_passwords_users_headers_and_query_tokens_are_masked(site: Any, fl
         ("acme:\n  timeout: 1\n  shells: []\n  timeout: 2", "{file}:4: acme.timeout: key 'timeout' was given before"),
         ("model: [", "{file}:2: is not valid YAML: "),
         ("model: a\n\tb: c", "{file}:2: is not valid YAML: "),
-        ("model: a: b", "{file}:1: is not valid YAML: mapping values are not allowed"),
+        ("acme:\n\ttimeout: 1", "{file}:2: is not valid YAML: found character that cannot start any token; indent by spaces"),
+        ("model: a: b", "{file}:1: is not valid YAML: mapping values are not allowed in this context; quote a text"),
+        ("model: a\n---\nmodel: b", "{file}:2: is not valid YAML: found another document; leave the line --- out"),
         ("- a\n- b", "{file}:1: must be a mapping of settings, not list"),
         ("just text", "{file}:1: must be a mapping of settings, not str"),
         ("model: 2024-02-30", "{file}: holds an impossible date or number"),
@@ -267,7 +269,7 @@ def test_wrong_files_are_told_in_one_line_with_file_line_and_path(acme: Any, tex
 def test_a_file_that_is_not_utf8_or_cannot_be_read_is_named(acme: Any) -> None:
     file = acme.config("")
     file.write_bytes(b"model: \xff\n")
-    assert refused(acme) == f"{file}: is not UTF-8 (byte 7)"
+    assert refused(acme) == f"{file}: is not UTF-8 (byte 7); save it as UTF-8"
     file.unlink()
     file.mkdir()
     assert refused(acme) == f"{file}: cannot be read: Is a directory"
@@ -413,7 +415,7 @@ def test_sections_of_plugins_that_do_not_run_are_no_mistake(acme: Any) -> None:
     acme.config("acme:\nplugins: {disabled: [acme]}\n")
     assert "acme.timeout" not in shown(acme)
     file = acme.config("zebra: {x: 1}\n")
-    assert refused(acme) == f"{file}:1: zebra: unknown setting 'zebra'; no plugin that runs has such a section"
+    assert refused(acme) == f"{file}:1: zebra: unknown setting 'zebra'; 'skillkit plugins info zebra' names its section"
 
 
 def test_a_section_of_a_disabled_plugin_warns_and_stops_nothing(acme: Any) -> None:

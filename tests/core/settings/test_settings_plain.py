@@ -88,6 +88,8 @@ def test_what_is_plain_is_what_pydantic_makes_of_it(data: dict[str, Any]) -> Non
         ({"each": {"k": {"name": ""}}}, "s.each.k.name"),
         ({"inner": {"weight": 10}}, "s.inner.weight"),
         ({"texts": "abc"}, "must be a list"),
+        ({"each": {"k": {"nmae": "x"}}}, "s.each.k.nmae: unknown setting 'nmae'; did you mean 'name'?"),
+        ({"places": [["x"]]}, "must be a path, not a list"),
     ],
 )
 def test_what_is_wrong_is_told_as_of_a_model(data: dict[str, Any], says: str) -> None:

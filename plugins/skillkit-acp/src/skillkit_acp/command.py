@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-from skillkit_frontend import Choices, choosing, config_for, configure, offer_what_asks, prepare, run_tasks
+from skillkit_frontend import Choices, choosing, config_for, host_in, run_tasks, settle
 
 from skillkit_core import Host, UsageError
 from skillkit_core.cli.output import warning
 from skillkit_core.host.loading import prints_aside
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["acp"]
 
@@ -34,8 +30,8 @@ def acp(ctx: click.Context, /, permit: tuple[str, ...], permission_mode: str | N
     host: Host = ctx.obj.host
     if sys.stdin.isatty():
         warning("an editor starts this command, and speaks JSON-RPC with it; end it with Ctrl-D")
-    settle = partial(
-        _settle,
+    settled = partial(
+        settle,
         asks=options.approvals != "deny",
         skills_dirs=options.skills_dirs,
         permit=permit,
@@ -46,24 +42,8 @@ def acp(ctx: click.Context, /, permit: tuple[str, ...], permission_mode: str | N
     async def work() -> None:
         from .serving import serve
 
-        await serve(host, partial(_another, host, settle), config_for(host, options), asks=options.approvals != "deny")
+        await serve(host, partial(host_in, host, settled), config_for(host, options), asks=options.approvals != "deny")
 
     with prints_aside(descriptor=True):  # stdout holds the protocol alone
-        settle(host)
+        settled(host)
         run_tasks(host, work())
-
-
-def _settle(host: Host, *, asks: bool, **options: Any) -> None:
-    """Tell a host what the command line says, and check it."""
-    configure(host, **options)
-    prepare(host)
-    if asks:
-        offer_what_asks(host)
-
-
-def _another(host: Host, settle: Callable[[Host], None], folder: Path) -> Host:
-    """Return a host for another folder: the same distribution, the same choice of plugins, the same options."""
-    plan = host.plan
-    made = Host(plan.wanted, selection=plan.selection, environ=host.environ, cwd=folder)
-    settle(made)
-    return made

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         as_before,
         check_workspace,
         get_ready,
+        host_in,
         keep_folders,
         keeps_sessions,
         last_answer,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         opened,
         say_missing,
         session_for,
+        settle,
     )
     from .options import Approvals, Choices, check_plan, choosing, config_for, configure, going_on, prepare
     from .pastes import Pastes, is_long
@@ -110,6 +112,7 @@ __all__ = [
     "ends_in_time",
     "get_ready",
     "going_on",
+    "host_in",
     "image_from_file",
     "images_in",
     "in_vain",
@@ -139,6 +142,7 @@ __all__ = [
     "run_tasks",
     "say_missing",
     "session_for",
+    "settle",
     "short",
     "shown_answer",
     "tool_of_action",
@@ -161,8 +165,8 @@ _ROOMS = {
     "images": "image_from_file",
     "life": "ends_in_time lived",
     "mentions": "TYPED as_mention images_in pasted_file paths_for",
-    "opening": "NOT_KEPT TITLE as_before check_workspace get_ready "
-    "keep_folders keeps_sessions last_answer offer_what_asks opened say_missing session_for",
+    "opening": "NOT_KEPT TITLE as_before check_workspace get_ready host_in "
+    "keep_folders keeps_sessions last_answer offer_what_asks opened say_missing session_for settle",
     "options": "Approvals Choices check_plan choosing config_for configure going_on prepare",
     "pastes": "Pastes is_long",
     "person": "Person",

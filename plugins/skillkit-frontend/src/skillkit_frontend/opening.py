@@ -16,15 +16,15 @@ from skillkit_core.cli.sessions import latest_session
 from skillkit_core.errors import UsageError
 from skillkit_core.host.skills import TYPE, kept_folders, unused_folders
 
-from .options import Choices, config_for
+from .options import Choices, config_for, configure, prepare
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, AssistantMessage, Host, Session
     from skillkit_core.contracts.adapter import LLMAdapter
 
 __all__ = [
-    "NOT_KEPT", "TITLE", "as_before", "check_workspace", "get_ready", "keep_folders", "keeps_sessions", "last_answer",
-    "offer_what_asks", "opened", "say_missing", "session_for",
+    "NOT_KEPT", "TITLE", "as_before", "check_workspace", "get_ready", "host_in", "keep_folders", "keeps_sessions",
+    "last_answer", "offer_what_asks", "opened", "say_missing", "session_for", "settle",
 ]  # fmt: skip
 
 TITLE = 80
@@ -76,6 +76,24 @@ def offer_what_asks(host: Host) -> None:
     guard, allowed = host.plugins.get(_GUARD), host.config.get("tools.allow", ())
     if guard is not None and "before_tool_call" in guard.hooks and not set(_ASKS) <= set(allowed):
         host.configure({"tools.allow": list(dict.fromkeys([*allowed, *_ASKS]))})
+
+
+def settle(host: Host, *, asks: bool, **options: Any) -> None:
+    """Tell a host the ``options`` of :func:`configure`, and check it. ``asks``: a person answers here."""
+    configure(host, **options)
+    prepare(host)
+    if asks:
+        offer_what_asks(host)
+
+
+def host_in(host: Host, settled: Callable[[Host], None], folder: Path) -> Host:
+    """Return a host for another folder: the same distribution, the same choice of plugins, settled in the same way."""
+    from skillkit_core import Host
+
+    plan = host.plan
+    made = Host(plan.wanted, selection=plan.selection, environ=host.environ, cwd=folder)
+    settled(made)
+    return made
 
 
 def keeps_sessions(host: Host, options: Choices) -> bool:

@@ -88,7 +88,7 @@ class OpenAISection(Connection):
     """``openai:`` in ``config.yaml``."""
 
     cache_control: Literal["auto", "off"] = Field("auto", description="off: no cache breakpoints at any server")
-    servers: dict[str, Server] = Field(default_factory=dict)
+    servers: dict[str, Server] = Field(default_factory=dict, description="servers of your own, by name")
 
     def options(self) -> dict[str, Any]:
         """What holds for all providers, as arguments of an adapter."""

@@ -1,4 +1,4 @@
-"""``skillkit plugins install``, ``uninstall``, ``upgrade``, ``enable``, ``disable`` and ``search``."""
+"""``skillkit plugins install``, ``uninstall``, ``upgrade``, ``enable``, ``disable``, ``search`` and ``readme``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from skillkit_core.cli.output import echo, json_option, print_json, style, table, warning
+from skillkit_core.cli.output import echo, escaped, json_option, print_json, style, table, warning
 from skillkit_core.errors import SkillKitError, UsageError
 from skillkit_core.program import as_typed
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from .environment import Environment, Step
 
-__all__ = ["disable", "enable", "install", "search", "uninstall", "upgrade"]
+__all__ = ["disable", "enable", "install", "readme", "search", "uninstall", "upgrade"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -212,6 +212,24 @@ def search(state: Any, words: tuple[str, ...], as_json: bool) -> None:
             dim=True,
         )
     )
+
+
+@click.command()
+@click.argument("name")
+@json_option
+@click.pass_obj
+def readme(state: Any, name: str, as_json: bool) -> None:
+    """Show the documentation that came with an installed package: its README, which is Markdown.
+
+    NAME is a plugin, a package of skills, or any package that is installed.
+    """
+    from .table import readme_of
+
+    package, version, text = readme_of(state.host, name)
+    if as_json:
+        print_json({"package": package, "version": version, "readme": text})
+        return
+    echo("\n".join(map(escaped, text.strip().splitlines())) or f"{package} {version} came without a README.")
 
 
 def _what(row: dict[str, Any]) -> str:

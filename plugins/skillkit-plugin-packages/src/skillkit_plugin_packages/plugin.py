@@ -14,11 +14,12 @@ COMMANDS = {
     "enable": "Let plugins run.",
     "disable": "Keep plugins from running.",
     "search": "Look for packages of plugins.",
+    "readme": "Show the documentation of a package.",
 }
 
 
 @hookimpl
 def register_commands(register: Callable[[Command], None]) -> None:
-    """``skillkit plugins install``, ``uninstall``, ``upgrade``, ``enable``, ``disable`` and ``search``."""
+    """``skillkit plugins install``, ``uninstall``, ``upgrade``, ``enable``, ``disable``, ``search`` and ``readme``."""
     for name, text in COMMANDS.items():
         register(Command(f"plugins {name}", f"skillkit_plugin_packages.commands:{name}", text))

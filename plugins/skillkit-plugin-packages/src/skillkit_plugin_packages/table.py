@@ -13,6 +13,7 @@ import re
 from importlib.metadata import PackageNotFoundError, metadata, version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from skillkit_core.errors import UnknownName
 from skillkit_core.host.discovery import canonical, package_tables
 
 if TYPE_CHECKING:
@@ -70,6 +71,21 @@ def _summary(package: str) -> str:
         return metadata(package)["Summary"] or ""
     except (PackageNotFoundError, KeyError):
         return ""
+
+
+def readme_of(host: Host, name: str) -> tuple[str, str, str]:
+    """Return the package of an installed plugin, its version, and the README that came with it.
+
+    Raises:
+        UnknownName: nothing of this name is installed.
+    """
+    package = next((entry.distribution for entry in host.entries if entry.name == name), canonical(name))
+    try:
+        about = metadata(package)
+    except PackageNotFoundError:
+        known = {name for entry in host.entries for name in (entry.name, entry.distribution)}
+        raise UnknownName("plugin", name, sorted(known)) from None
+    return package, version(package), str(about.json.get("description", ""))
 
 
 def _version(package: str) -> str | None:

@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 __all__ = ["named", "run_loop", "schedule", "told"]
 
 
+approvals_option = click.option(
+    "--approvals",
+    type=click.Choice(["wait", "deny"]),
+    default="wait",
+    show_default=True,
+    help="What becomes of calls that need a person: the session waits for a decision, or they are denied.",
+)
+
+
 @click.group()
 def schedule() -> None:
     """Let requests run later, once or again and again, without a person.
@@ -48,13 +57,7 @@ def schedule() -> None:
     show_default=True,
     help="What becomes of moments when nothing ran: one run for all, a run for each (24 at most), or none.",
 )
-@click.option(
-    "--approvals",
-    type=click.Choice(["wait", "deny"]),
-    default="wait",
-    show_default=True,
-    help="What becomes of calls that need a person: the session waits for a decision, or they are denied.",
-)
+@approvals_option
 @json_option
 @click.pass_context
 def add(
@@ -67,9 +70,7 @@ def add(
     with a time zone.
     """
     host: Host = ctx.obj.host
-    check_name(name)
-    if skill and not host.skills.has(skill):
-        raise UnknownName("skill", skill, host.skills.list())
+    check_words(host, name, skill)
     now = time.time()
     meant = read_when(when, zone or host.config.section("schedule").zone, now)
     made = store_of(host).add(
@@ -198,10 +199,12 @@ def told(found: Schedule | None, run: ScheduleRun, as_json: bool) -> None:
     echo(f"{clock} {found.id} {run.state}: {shorten(escaped(run.reason or run.text), 200)}")
 
 
-def check_name(name: str) -> None:
-    """Refuse a name that could not be a part of a path or an address."""
+def check_words(host: Host, name: str, skill: str) -> None:
+    """Refuse a name that could not be a part of a path or an address, and a skill that is not there."""
     if (name and not name.replace("-", "").replace("_", "").isalnum()) or len(name) > 60:
         raise UsageError(f"{name!r} is no name", hint="use letters, digits, - and _, at most 60")
+    if skill and not host.skills.has(skill):
+        raise UnknownName("skill", skill, host.skills.list())
 
 
 def named(store: Store, name: str, *kinds: str) -> Schedule:

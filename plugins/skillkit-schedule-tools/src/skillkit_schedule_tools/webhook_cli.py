@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skillkit_core.cli.output import echo, json_option, print_json, shorten, table
-from skillkit_core.errors import UnknownName, UsageError
+from skillkit_core.errors import UsageError
 
-from .cli import check_name, named, run_loop
+from .cli import approvals_option, check_words, named, run_loop
 from .store import Schedule, store_of
 
 if TYPE_CHECKING:
@@ -40,13 +40,7 @@ def webhook() -> None:
 @click.argument("name")
 @click.argument("words", nargs=-1, required=True, metavar="REQUEST")
 @click.option("--skill", default="", help="The skill that does it.")
-@click.option(
-    "--approvals",
-    type=click.Choice(["wait", "deny"]),
-    default="wait",
-    show_default=True,
-    help="What becomes of calls that need a person: the session waits for a decision, or they are denied.",
-)
+@approvals_option
 @json_option
 @click.pass_context
 def add(ctx: click.Context, name: str, words: tuple[str, ...], skill: str, approvals: str, as_json: bool) -> None:
@@ -55,9 +49,7 @@ def add(ctx: click.Context, name: str, words: tuple[str, ...], skill: str, appro
     Its request runs in this folder. What the caller sends is added as data.
     """
     host: Host = ctx.obj.host
-    check_name(name)
-    if skill and not host.skills.has(skill):
-        raise UnknownName("skill", skill, host.skills.list())
+    check_words(host, name, skill)
     secret = secrets.token_urlsafe(32)
     made = store_of(host).add(
         Schedule(name, "webhook", " ".join(words).strip(), skill=skill, folder=str(host.cwd), approvals=approvals,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from skillkit_frontend import Choices, choosing, config_for, configure, offer_what_asks, prepare, run_tasks
+from skillkit_frontend import Choices, choosing, config_for, host_in, run_tasks, settle
 
 from skillkit_core import Host, UsageError
 
@@ -17,7 +17,7 @@ from .config import settings_of
 from .entrance import Entrance, is_loopback
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
 __all__ = ["web"]
 
@@ -69,7 +69,7 @@ def web(
         )
     tls = (certificate, certificate_key) if certificate is not None and certificate_key is not None else None
     entrance = Entrance(token, names=section.names, read_only=read_only, tls=tls is not None, share=share)
-    settle = partial(
+    settled = partial(
         _settle,
         tokens=entrance.secrets,
         asks=options.approvals != "deny",
@@ -78,13 +78,13 @@ def web(
         permission_mode=permission_mode,
         max_turns=options.max_turns,
     )
-    settle(host)
+    settled(host)
 
     async def work() -> None:
         from .serving import Served, serve
 
         await serve(
-            Served(host, partial(_another, host, settle), options, config_for(host, options), section, folders),
+            Served(host, partial(host_in, host, settled), options, config_for(host, options), section, folders),
             entrance,
             (address, section.port if port is None else port),
             tls=tls,
@@ -94,19 +94,8 @@ def web(
     run_tasks(host, work())
 
 
-def _settle(host: Host, *, tokens: Iterable[str], asks: bool, **options: Any) -> None:
-    """Tell a host what the command line says, and check it."""
+def _settle(host: Host, *, tokens: Iterable[str], **options: Any) -> None:
+    """Tell a host what the command line says, and keep the tokens out of what is kept."""
     for token in tokens:
         host.remember_secret(token)
-    configure(host, **options)
-    prepare(host)
-    if asks:
-        offer_what_asks(host)
-
-
-def _another(host: Host, settle: Callable[[Host], None], folder: Path) -> Host:
-    """Return a host for another folder: the same distribution, the same choice of plugins, the same options."""
-    plan = host.plan
-    made = Host(plan.wanted, selection=plan.selection, environ=host.environ, cwd=folder)
-    settle(made)
-    return made
+    settle(host, **options)

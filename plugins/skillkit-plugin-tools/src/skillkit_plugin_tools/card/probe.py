@@ -229,7 +229,8 @@ def _brought(name: str) -> dict[str, Any]:
             "hooks": list(loaded.hooks) if loaded is not None else [],
             "items": {kind: [e.name for e in found] for kind, found in items.items() if found},
             "defines": sorted(loaded.defines) if loaded is not None else [],
-            "targets": [line for kind, found in items.items() for e in found for line in _wrong(kind, e.item)],
+            "targets": [line for kind, found in items.items() for e in found for line in _wrong(kind, e.item)]
+            + [line for e in items["config"] for line in _unsaid(host, e.name)],
         }
     finally:
         host.close()
@@ -256,6 +257,26 @@ def _wrong(kind: str, item: Any) -> Iterator[str]:
                 continue
             if not callable(found):
                 yield f"{what} names {target}, which cannot be called"
+
+
+def _unsaid(host: Any, name: str) -> Iterator[str]:
+    """Yield what is wrong with a section: nobody can leave it out, or a setting does not say what it is."""
+    from skillkit_core.errors import SkillKitError
+
+    try:
+        section = host.config.section(name)
+    except SkillKitError as error:
+        yield f"config: {name!r} has no defaults that fit: {error}"
+        return
+    if isinstance(known := getattr(section, "__dataclass_fields__", None), Mapping):
+        about = {setting: one.metadata.get("description") for setting, one in known.items()}
+    else:
+        about = {setting: one.description for setting, one in type(section).model_fields.items()}
+    for setting, words in about.items():
+        value = getattr(section, setting)
+        group = hasattr(value, "__dataclass_fields__") or hasattr(type(value), "model_fields")
+        if not words and not group:
+            yield f"config: {name}.{setting} has no description, which 'skillkit config init' writes beside it"
 
 
 if __name__ == "__main__":

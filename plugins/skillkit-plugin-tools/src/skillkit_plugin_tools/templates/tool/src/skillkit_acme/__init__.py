@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from skillkit_core import Tool, ToolContext, ToolError, hookimpl
+from skillkit_core import ConfigSection, Tool, ToolContext, ToolError, hookimpl
+from skillkit_core.config import setting
 
-WORDS_PER_MINUTE = 230
 PARAMETERS = {
     "type": "object",
     "properties": {"text": {"type": "string", "description": "the text to read"}},
     "required": ["text"],
     "additionalProperties": False,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The section "acme" of the configuration."""
+
+    words_per_minute: int = setting(230, "how many words a person reads in a minute", ge=1)
+
+
+@hookimpl
+def register_config(register: Callable[[ConfigSection], None]) -> None:
+    """Declare what people can set."""
+    register(ConfigSection("acme", Settings))
 
 
 @hookimpl
@@ -24,8 +38,13 @@ def register_tools(register: Callable[[Tool], None]) -> None:
 
 
 async def acme_tool(args: Mapping[str, Any], ctx: ToolContext) -> str:
-    """Return what the model reads. The arguments fit ``PARAMETERS``, and a ``ToolError`` is what the model can mend."""
-    words = len(args["text"].split())
+    """Return what the model reads. The arguments fit ``PARAMETERS``."""
+    return time_to_read(args["text"], ctx.agent.host.config.section("acme"))
+
+
+def time_to_read(text: str, settings: Settings) -> str:
+    """Return how long a text takes. A ``ToolError`` is what the model can mend."""
+    words = len(text.split())
     if not words:
         raise ToolError("there are no words in the text")
-    return f"{words} words, about {max(1, round(words / WORDS_PER_MINUTE))} min"
+    return f"{words} words, about {max(1, round(words / settings.words_per_minute))} min"
