@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -195,8 +196,8 @@ def trust(state: Any, folder: Path, revoke: bool, show_all: bool, yes: bool, as_
         echo(f"{style('✓', fg='green')} {real} is trusted" + (f", but for {', '.join(refused)}" if refused else ""))
 
 
-def section_models(host: Host) -> list[tuple[str, Any]]:
-    """Return name and pydantic model of the sections that plugins declared, without models that cannot be loaded."""
+def section_models(host: Host, kind: Callable[[Any], Any] | None = None) -> list[tuple[str, Any]]:
+    """Return name and pydantic model, or ``kind``, of the sections that plugins declared, without those that cannot be loaded."""
     from ..settings.config import section_model
 
     sections: dict[str, Any] = {}
@@ -205,5 +206,5 @@ def section_models(host: Host) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     for name, section in sections.items():
         with suppress(PluginError):
-            found.append((name, section_model(section)))
+            found.append((name, (kind or section_model)(section)))
     return found

@@ -17,7 +17,7 @@ from ..errors import SkillKitError
 from ..host.plugins import project_content
 from ..host.registry import named
 from ..program import as_typed, program
-from ..settings.config import odd_variables
+from ..settings.config import odd_variables, section_kind
 from .config import section_models
 from .output import echo, escaped, json_option, print_json, short_path, style, wrap
 from .plugins import note_unresolved, unknown_plugins
@@ -51,7 +51,7 @@ def _checks(host: Host) -> list[dict[str, Any]]:
             named(host.config, key, registry)  # also what only a later run would use
         for unknown in unknown_plugins(host):
             raise unknown
-        for _, model in section_models(host):
+        for _, model in section_models(host, section_kind):
             getattr(model, "doctor", lambda host: None)(host)
         return f"settings that differ from the defaults: {sum(o != 'default' for *_, o in host.config.values())}"
 

@@ -205,17 +205,8 @@ def isolated(
             message = f"{plain(error)}{where}"
         import traceback
 
-        raise Failure(
-            Diagnostic(
-                plugin,
-                stage,
-                " ".join(message.split()),
-                _remedy(error, plugin, distribution),
-                distribution,
-                version,
-                traceback=traceback.format_exc(),
-            )
-        ) from error
+        words, remedy, trace = " ".join(message.split()), _remedy(error, plugin, distribution), traceback.format_exc()
+        raise Failure(Diagnostic(plugin, stage, words, remedy, distribution, version, traceback=trace)) from error
 
 
 def import_plugin(

@@ -159,18 +159,19 @@ def _marked(value: Any) -> str:
 
 
 def section_model(section: ConfigSection) -> Any:
-    """Return the pydantic model of a section, made of its dataclass where it is one.
+    """Return the pydantic model of a section, made of its dataclass where it is one; raise as :func:`section_kind`."""
+    from .sections import model_of
+
+    kind = section_kind(section)
+    return model_of(kind) if hasattr(kind, "__dataclass_fields__") else kind
+
+
+def section_kind(section: ConfigSection) -> Any:
+    """Return the dataclass or the pydantic model of a section, as it is declared.
 
     Raises:
         PluginError: the model cannot be imported, or is neither.
     """
-    from .sections import model_of
-
-    kind = _kind_of(section)
-    return model_of(kind) if hasattr(kind, "__dataclass_fields__") else kind
-
-
-def _kind_of(section: ConfigSection) -> Any:
     from ..descriptors import load_object
 
     try:
@@ -304,7 +305,7 @@ class Config:
             declared = self._sections().get(name)
             if declared is None:
                 return None if default is _ABSENT else default
-            self._valid[name] = self._made(_kind_of(declared), {} if given is None else given, name)
+            self._valid[name] = self._made(section_kind(declared), {} if given is None else given, name)
         return self._valid[name]
 
     @property
@@ -514,10 +515,6 @@ def split_list(text: str) -> list[Any]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _inside(base: Callable[[str], str], group: str, key: str) -> str:
-    return base(f"{group}.{key}")
-
-
 def _prepared(model: Any, given: Mapping[str, Any], base: Callable[[str], str]) -> dict[str, Any]:
     """Return ``given`` with variables for list fields as lists, absolute paths, and without groups whose lines are all
     comments.
@@ -531,7 +528,7 @@ def _prepared(model: Any, given: Mapping[str, Any], base: Callable[[str], str]) 
             out[name] = _rooted(value, base(name))
         elif hasattr(info.annotation, "model_fields"):
             if isinstance(value, Mapping):
-                out[name] = _prepared(info.annotation, value, partial(_inside, base, name))
+                out[name] = _prepared(info.annotation, value, lambda key, group=name: base(f"{group}.{key}"))
             elif value is None:
                 out.pop(name, None)
     return out
