@@ -81,12 +81,9 @@ def path(state: Any, as_json: bool) -> None:
     """Show which files and directories are used."""
     host: Host = state.host
     found = {
-        "user": str(host.config_dir / "config.yaml"),
-        "project": str(host.cwd / ".skillkit" / "config.yaml"),
-        "project_trusted": host.trusts(),
-        "data": str(host.data_dir),
-        "cache": str(host.cache_dir),
-    }
+        "user": str(host.config_dir / "config.yaml"), "project": str(host.cwd / ".skillkit" / "config.yaml"),
+        "project_trusted": host.trusts(), "data": str(host.data_dir), "cache": str(host.cache_dir),
+    }  # fmt: skip
     if as_json:
         print_json(found)
         return

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # whose functions signal wraps in enumerations: 30 µs a limit
 import contextlib
 import inspect
 import os
-import signal
 import sys
 import threading
 import time
