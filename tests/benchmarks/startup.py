@@ -21,8 +21,7 @@ import tempfile
 EMPTY = ["-c", "pass"]
 # as the console script does it, with what the standard distribution lists, whatever else is installed
 START = (
-    "import sys; sys.argv.insert(1, '--only-default-plugins'); "
-    "from skillkit_core.cli import entry; sys.exit(entry())"
+    "import sys; sys.argv.insert(1, '--only-default-plugins'); from skillkit_core.cli import entry; sys.exit(entry())"
 )
 COUNT = (
     "import sys; from skillkit_core.cli.main import run; code = run(['--only-default-plugins', *sys.argv[1:]]); "
