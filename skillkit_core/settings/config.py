@@ -515,6 +515,10 @@ def split_list(text: str) -> list[Any]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
+def _inside(base: Callable[[str], str], group: str, key: str) -> str:
+    return base(f"{group}.{key}")
+
+
 def _prepared(model: Any, given: Mapping[str, Any], base: Callable[[str], str]) -> dict[str, Any]:
     """Return ``given`` with variables for list fields as lists, absolute paths, and without groups whose lines are all
     comments.
@@ -528,7 +532,7 @@ def _prepared(model: Any, given: Mapping[str, Any], base: Callable[[str], str]) 
             out[name] = _rooted(value, base(name))
         elif hasattr(info.annotation, "model_fields"):
             if isinstance(value, Mapping):
-                out[name] = _prepared(info.annotation, value, lambda key, group=name: base(f"{group}.{key}"))
+                out[name] = _prepared(info.annotation, value, partial(_inside, base, name))
             elif value is None:
                 out.pop(name, None)
     return out
