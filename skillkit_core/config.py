@@ -34,7 +34,8 @@ def setting(default: Any, description: str, **more: Any) -> Any:
     Args:
         default: its value where nothing is set; ``list`` or ``dict``: an empty one.
         more: the bounds ``ge``, ``gt``, ``le``, ``lt`` and ``min_length``; ``repr=False`` for a secret; and ``check``, which
-            returns a value of the field's type as it counts, or raises :class:`ValueError` with what is wrong.
+            returns a value of the field's type as it counts, or raises :class:`ValueError` with what is wrong; ``of``, the
+            import string of the type by which pydantic judges what is not plain, where the field's type says less than that.
     """
     made: Any = {"default_factory": default} if default in (list, dict) else {"default": default}
     return field(**made, repr=more.get("repr", True), metadata={"description": description, **more})

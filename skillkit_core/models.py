@@ -146,14 +146,8 @@ class ModelDefinition:
     def to_dict(self) -> dict[str, Any]:
         """Return the definition as JSON output shows it."""
         return {
-            "id": self.id,
-            "provider": self.provider,
-            "api": self.api,
-            "display_name": self.display_name,
-            "context_window": self.context_window or None,
-            "max_output_tokens": self.max_output_tokens or None,
-            "cost": None if self.cost is None else self.cost.to_dict(),
-            "capabilities": sorted(self.capabilities),
-            "reasoning": self.reasoning,
-            "aliases": list(self.aliases),
-        }
+            "id": self.id, "provider": self.provider, "api": self.api, "display_name": self.display_name,
+            "context_window": self.context_window or None, "max_output_tokens": self.max_output_tokens or None,
+            "cost": None if self.cost is None else self.cost.to_dict(), "capabilities": sorted(self.capabilities),
+            "reasoning": self.reasoning, "aliases": list(self.aliases),
+        }  # fmt: skip

@@ -307,14 +307,8 @@ class MessageBuilder:
     ) -> AssistantMessage:
         """Return the message so far."""
         return AssistantMessage(
-            content=self.blocks(),
-            provider=provider,
-            api=api,
-            model=model,
-            ts=ts,
-            stop_reason=stop_reason or self.stop_reason or StopReason.aborted,
-            raw_stop_reason=self.raw_stop_reason,
-            usage=self.usage or TokenUsage(),
-            response_id=self.response_id,
+            content=self.blocks(), provider=provider, api=api, model=model, ts=ts,
+            stop_reason=stop_reason or self.stop_reason or StopReason.aborted, raw_stop_reason=self.raw_stop_reason,
+            usage=self.usage or TokenUsage(), response_id=self.response_id,
             error=None if self.error is None else str(self.error),
-        )
+        )  # fmt: skip

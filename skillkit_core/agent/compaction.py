@@ -86,16 +86,9 @@ def _request(run: Run, reason: Reason, tokens: int) -> CompactionRequest:
         return answer.text if answer.stop_reason is not StopReason.refusal else ""
 
     return CompactionRequest(
-        messages=run.session.messages,
-        model=target.model,
-        reason=reason,
-        tokens=tokens,
-        window=window,
-        budget=max(1, (window or tokens) // 2),
-        signal=run.signal,
-        estimate=agent.estimate_tokens,
-        complete=complete,
-    )
+        messages=run.session.messages, model=target.model, reason=reason, tokens=tokens, window=window,
+        budget=max(1, (window or tokens) // 2), signal=run.signal, estimate=agent.estimate_tokens, complete=complete,
+    )  # fmt: skip
 
 
 async def compact_now(run: Run, reason: Reason) -> bool:

@@ -243,18 +243,11 @@ class ModelCall:
         """Return a request to ``target``, which the handlers see on its way."""
         run, table = self._run, self._bus.table
         return LLMRequest(
-            model=target.model,
-            messages=messages,
-            tools=tools,
-            system=system,
-            settings=settings,
-            stream=run.config.stream,
-            signal=run.signal,
-            on_request=self._on_request(target, settings) if "before_provider_request" in table else None,
+            model=target.model, messages=messages, tools=tools, system=system, settings=settings, stream=run.config.stream,
+            signal=run.signal, on_request=self._on_request(target, settings) if "before_provider_request" in table else None,
             on_response=self._on_response() if "after_provider_response" in table else None,
-            scratch={} if scratch is None else scratch,
-            session_id=run.session.id,
-        )
+            scratch={} if scratch is None else scratch, session_id=run.session.id,
+        )  # fmt: skip
 
     async def _persist_choice(self, target: Target, level: ThinkingLevel | None) -> None:
         """Persist a change of model or thinking level, and emit ``model_select`` for a new model (spec, section 12).

@@ -72,13 +72,9 @@ def _uncut(message: AssistantMessage) -> AssistantMessage | None:
 def missing_result(call: ToolCall, ts: float) -> ToolResultMessage:
     """Return the result for a call without one."""
     return ToolResultMessage(
-        tool_call_id=call.id,
-        tool_name=call.name,
-        content=(TextBlock(NO_RESULT),),
-        is_error=True,
-        outcome=Outcome.interrupted,
-        ts=ts,
-    )
+        tool_call_id=call.id, tool_name=call.name, content=(TextBlock(NO_RESULT),), is_error=True,
+        outcome=Outcome.interrupted, ts=ts,
+    )  # fmt: skip
 
 
 class Repairer:

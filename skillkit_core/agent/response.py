@@ -46,11 +46,7 @@ class AgentResponse:
     def to_dict(self) -> dict[str, Any]:
         """Return the response as JSON values, without ``messages`` and ``reason``."""
         return {
-            "content": self.content,
-            "outcome": self.outcome,
-            "stop_reason": None if self.stop_reason is None else str(self.stop_reason),
-            "usage": self.usage.to_dict(),
-            "cost": self.cost,
-            "session_id": self.session_id,
-            "run_id": self.run_id,
-        }
+            "content": self.content, "outcome": self.outcome,
+            "stop_reason": None if self.stop_reason is None else str(self.stop_reason), "usage": self.usage.to_dict(),
+            "cost": self.cost, "session_id": self.session_id, "run_id": self.run_id,
+        }  # fmt: skip

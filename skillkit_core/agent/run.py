@@ -345,16 +345,10 @@ class Run:
     def response(self) -> AgentResponse:
         """Return the response so far."""
         return AgentResponse(
-            content=self.content,
-            usage=self.ledger.usage,
-            messages=tuple(self.messages),
-            outcome=self.outcome,
-            session_id=self.agent.session_id,
-            run_id=self.id,
-            stop_reason=self.stop_reason,
-            cost=self.ledger.cost,
+            content=self.content, usage=self.ledger.usage, messages=tuple(self.messages), outcome=self.outcome,
+            session_id=self.agent.session_id, run_id=self.id, stop_reason=self.stop_reason, cost=self.ledger.cost,
             reason=self.reason,
-        )
+        )  # fmt: skip
 
     def failure(self) -> AgentError | None:
         """Return the error that ``chat`` raises; ``None`` when the run neither failed nor was aborted."""

@@ -124,14 +124,9 @@ class Scheduler(Part):
             self._count = self._count + 1 if session is None else session.next_run(self._count)
             parent = agent.nesting.begin()
             run = Run(
-                agent,
-                f"r{self._count}",
-                streaming=streaming,
-                parent=parent,
-                began_by=began_by,
-                listens=what != "compact",
+                agent, f"r{self._count}", streaming=streaming, parent=parent, began_by=began_by, listens=what != "compact",
                 before=before,
-            )
+            )  # fmt: skip
             self.run = run
             agent.events.begin_run(run.id, run.loop)
             driven = self._drive(run, work)

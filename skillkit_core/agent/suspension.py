@@ -83,17 +83,11 @@ class SuspendedCall:
     def from_dict(cls, data: Mapping[str, Any]) -> SuspendedCall:
         """Return the call that :meth:`to_dict` wrote; raise ``KeyError`` or another error for data that are none."""
         return cls(
-            data["id"],
-            data["name"],
-            copied(data["args"]),
-            _questions(data["questions"]),
-            data.get("redacted", False),
-            _questions(data.get("allowed", ())),
-            tuple(data.get("below", ())),
+            data["id"], data["name"], copied(data["args"]), _questions(data["questions"]), data.get("redacted", False),
+            _questions(data.get("allowed", ())), tuple(data.get("below", ())),
             tuple(map(cls.from_dict, data.get("inner", ()))),
-            Survey.from_dict(thaw(data["survey"])) if data.get("survey") else None,
-            data.get("question", ""),
-        )
+            Survey.from_dict(thaw(data["survey"])) if data.get("survey") else None, data.get("question", ""),
+        )  # fmt: skip
 
 
 def _questions(data: Iterable[Mapping[str, Any]]) -> tuple[Question, ...]:

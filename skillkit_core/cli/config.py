@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,12 +79,9 @@ def path(state: Any, as_json: bool) -> None:
     """Show which files and directories are used."""
     host: Host = state.host
     found = {
-        "user": str(host.config_dir / "config.yaml"),
-        "project": str(host.cwd / ".skillkit" / "config.yaml"),
-        "project_trusted": host.trusts(),
-        "data": str(host.data_dir),
-        "cache": str(host.cache_dir),
-    }
+        "user": str(host.config_dir / "config.yaml"), "project": str(host.cwd / ".skillkit" / "config.yaml"),
+        "project_trusted": host.trusts(), "data": str(host.data_dir), "cache": str(host.cache_dir),
+    }  # fmt: skip
     if as_json:
         print_json(found)
         return
@@ -193,8 +191,8 @@ def trust(state: Any, folder: Path, revoke: bool, show_all: bool, yes: bool, as_
         echo(f"{style('✓', fg='green')} {real} is trusted" + (f", but for {', '.join(refused)}" if refused else ""))
 
 
-def section_models(host: Host) -> list[tuple[str, Any]]:
-    """Return name and pydantic model of the sections that plugins declared, without models that cannot be loaded."""
+def section_models(host: Host, kind: Callable[[Any], Any] | None = None) -> list[tuple[str, Any]]:
+    """Return name and pydantic model, or ``kind``, of the sections that plugins declared, without those that cannot be loaded."""
     from ..settings.config import section_model
 
     sections: dict[str, Any] = {}
@@ -203,5 +201,5 @@ def section_models(host: Host) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     for name, section in sections.items():
         with suppress(PluginError):
-            found.append((name, section_model(section)))
+            found.append((name, (kind or section_model)(section)))
     return found

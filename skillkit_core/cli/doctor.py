@@ -6,6 +6,7 @@ import asyncio
 import platform
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from ..errors import SkillKitError
 from ..host.plugins import project_content
 from ..host.registry import named
 from ..program import as_typed, program
-from ..settings.config import odd_variables
+from ..settings.config import odd_variables, section_kind
 from .config import section_models
 from .output import echo, escaped, json_option, print_json, short_path, style, wrap
 from .plugins import note_unresolved, unknown_plugins
@@ -42,16 +43,13 @@ def _checks(host: Host) -> list[dict[str, Any]]:
     def configuration() -> str:
         host.check_config()
         for key, registry in (
-            ("provider", host.adapters),
-            ("runtime", host.runtimes),
-            ("compactor", host.compactors),
-            ("session.store", host.session_stores),
-            ("tools.executor", host.executors),
-        ):
+            ("provider", host.adapters), ("runtime", host.runtimes), ("compactor", host.compactors),
+            ("session.store", host.session_stores), ("tools.executor", host.executors),
+        ):  # fmt: skip
             named(host.config, key, registry)  # also what only a later run would use
         for unknown in unknown_plugins(host):
             raise unknown
-        for _, model in section_models(host):
+        for _, model in section_models(host, section_kind):
             getattr(model, "doctor", lambda host: None)(host)
         return f"settings that differ from the defaults: {sum(o != 'default' for *_, o in host.config.values())}"
 
@@ -92,7 +90,7 @@ def _checks(host: Host) -> list[dict[str, Any]]:
             raise SkillKitError(f"cannot be written: {error.strerror}", where=str(host.data_dir)) from None
         parts = (p for p in project_content(host, str(host.cwd)) if not host.trusts(p) and (host.cwd / p).exists())
         told = [f"{escaped(part)} of this folder does not count, see 'skillkit config trust'" for part in parts]
-        return "; ".join([f"data in {short_path(str(host.data_dir))}", *told])
+        return "; ".join([f"data in {short_path(str(host.data_dir))}", *told, *_uncompiled()])
 
     def environment() -> str:
         if wrong := "; ".join(odd_variables(host.environ, (decision.name for decision in host.decisions))):
@@ -121,6 +119,16 @@ def _checks(host: Host) -> list[dict[str, Any]]:
     check("skills", skills)
     check("folders", folders)
     return rows
+
+
+def _uncompiled() -> list[str]:
+    """Return what to do where Python compiles modules anew at every start, because it cannot keep their byte code."""
+    specs = [spec for module in [*sys.modules.values()] if (spec := getattr(module, "__spec__", None)) is not None]
+    bare = [spec.origin for spec in specs if spec.cached and not Path(spec.cached).exists()]
+    folders = sorted({short_path(str(file).partition("skillkit_")[0]) for file in bare if "skillkit_" in str(file)})
+    unset = "unset PYTHONDONTWRITEBYTECODE and " if sys.dont_write_bytecode else ""
+    way = f"{unset}run '{sys.executable} -m compileall -q {folders[0]}'" if folders else ""
+    return [f"{len(bare)} modules have no byte code, so that a start takes twice the time: {way}"] if way else []
 
 
 @click.command()

@@ -114,15 +114,12 @@ def info(state: Any, name: str, as_json: bool) -> None:
     with suppress(SkillKitError):  # it is among the problems
         manifest = read_manifest(decision.entry, host.plan.paths.cache)
     data = _row(host, decision) | {
-        "entry_point": decision.entry.value,
-        "location": decision.entry.location,
-        "manifest": manifest.to_dict() if manifest is not None else None,
-        "loaded": loaded is not None,
+        "entry_point": decision.entry.value, "location": decision.entry.location,
+        "manifest": manifest.to_dict() if manifest is not None else None, "loaded": loaded is not None,
         "hooks": list(loaded.hooks) if loaded is not None else [],
-        "items": {kind: names for kind, names in items.items() if names},
-        "problems": [p.to_dict() for p in problems],
+        "items": {kind: names for kind, names in items.items() if names}, "problems": [p.to_dict() for p in problems],
         "shadowed": [_row(host, d) for d in decisions[1:]],
-    }
+    }  # fmt: skip
     if as_json:
         print_json(data)
         return

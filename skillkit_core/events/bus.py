@@ -74,14 +74,9 @@ class EventBus(Subscriptions):
     def make(self, cls: type[E], **values: Any) -> E:
         """Return an event of this bus, with session, run, agent path, sequence number and time filled in."""
         return cls(
-            session_id=self.session_id,
-            run_id=self.run_id,
-            agent_path=self.agent_path,
-            seq=next(self._seq),
-            ts=self.clock(),
-            _redact=self._redact,
-            **values,
-        )
+            session_id=self.session_id, run_id=self.run_id, agent_path=self.agent_path, seq=next(self._seq), ts=self.clock(),
+            _redact=self._redact, **values,
+        )  # fmt: skip
 
     def run_on(self, loop: asyncio.AbstractEventLoop) -> None:
         """Run handlers on this loop from now on, also those of events that another thread emits."""

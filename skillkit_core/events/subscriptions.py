@@ -124,16 +124,10 @@ def from_impl(impl: Any, event: type[Event], *, observes: bool = False) -> Handl
         function.__qualname__ = getattr(inner, "__qualname__", "handler")
     timeout = extras.get("timeout")
     return HandlerRecord(
-        function,
-        names != ("event",),
-        _is_async(impl.function),
-        OBSERVER if observes else PHASES[phase],
-        timeout if timeout is not None else _default_timeout(event, phase),
-        impl.plugin_name,
-        _names(extras.get("tools")),
-        hook="event" if observes else None,
-        while_=_names(extras.get("while_")) or frozenset(),
-    )
+        function, names != ("event",), _is_async(impl.function), OBSERVER if observes else PHASES[phase],
+        timeout if timeout is not None else _default_timeout(event, phase), impl.plugin_name, _names(extras.get("tools")),
+        hook="event" if observes else None, while_=_names(extras.get("while_")) or frozenset(),
+    )  # fmt: skip
 
 
 def from_function(
@@ -147,14 +141,10 @@ def from_function(
 ) -> HandlerRecord:
     """Return the record of a session handler. ``phase=None`` means an observer, which comes last and cannot answer."""
     return HandlerRecord(
-        function,
-        _takes_ctx(function),
-        _is_async(function),
-        OBSERVER if phase is None else PHASES[phase],
-        timeout if timeout is not None else _default_timeout(event, phase or "last"),
-        tools=_names(tools),
+        function, _takes_ctx(function), _is_async(function), OBSERVER if phase is None else PHASES[phase],
+        timeout if timeout is not None else _default_timeout(event, phase or "last"), tools=_names(tools),
         only=_is_response if answers_only else None,
-    )
+    )  # fmt: skip
 
 
 def _names(given: Iterable[str] | None) -> frozenset[str] | None:

@@ -153,14 +153,11 @@ class _Decider:
                 said[record.plugin or "application"] = "substitute" if answer.ask is None else "ask"
         asked = [Question(a.ask, r.plugin, a.ask_key, a.ask_rule) for r, a in answers if a.ask is not None]
         return ToolCallDecision(
-            args=self.event.args,
-            changed_by=changed.label if changed is not None else None,
-            plugin=changed.plugin if changed is not None else None,
-            questions=tuple(asked),
-            result=next((a.result for _, a in answers if a.result is not UNSET), UNSET),
-            terminate=terminate,
+            args=self.event.args, changed_by=changed.label if changed is not None else None,
+            plugin=changed.plugin if changed is not None else None, questions=tuple(asked),
+            result=next((a.result for _, a in answers if a.result is not UNSET), UNSET), terminate=terminate,
             guards=freeze(said) if said else EMPTY,
-        )
+        )  # fmt: skip
 
 
 async def decide(bus: EventBus, event: ToolCallEvent, records: tuple[HandlerRecord, ...]) -> ToolCallDecision:

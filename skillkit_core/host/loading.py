@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # whose functions signal wraps in enumerations: 30 µs a limit
 import contextlib
 import inspect
 import os
-import signal
 import sys
 import threading
 import time
@@ -205,17 +205,8 @@ def isolated(
             message = f"{plain(error)}{where}"
         import traceback
 
-        raise Failure(
-            Diagnostic(
-                plugin,
-                stage,
-                " ".join(message.split()),
-                _remedy(error, plugin, distribution),
-                distribution,
-                version,
-                traceback=traceback.format_exc(),
-            )
-        ) from error
+        words, remedy, trace = " ".join(message.split()), _remedy(error, plugin, distribution), traceback.format_exc()
+        raise Failure(Diagnostic(plugin, stage, words, remedy, distribution, version, traceback=trace)) from error
 
 
 def import_plugin(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..descriptors import KINDS
 from ..errors import Diagnostic, PluginError, SkillKitError, UnknownName, UsageError
+from ..program import program
 from .plan import Decision, Plan, Selection, once
 from .registry import named
 
@@ -104,16 +105,9 @@ class Host:
         self.skill_problems: list[tuple[str, SkillProblem]] = []
         self._cwd = _current_directory() if cwd is None else os.fspath(cwd)
         self.plan = Plan(
-            distribution,
-            discover,
-            selection or Selection(),
-            settings or {},
-            self._cwd,
-            self.environ,
-            self._sections,
-            self._installed,
-            lambda line: self.tell(line),
-        )
+            distribution, discover, selection or Selection(), settings or {}, self._cwd, self.environ, self._sections,
+            self._installed, lambda line: self.tell(line),
+        )  # fmt: skip
         self.lock = self.plan.lock
         self.tell: Callable[[str], object] = _log
         self._loaded = False  # from when every plugin is there; before, only the thread that loads them goes on
@@ -254,6 +248,10 @@ class Host:
         if not self._loaded or self._plugins is None:
             with self.lock:
                 if self._plugins is None:
+                    if program().command_line:  # of other programs the classes are their own
+                        from .methods import remember_methods
+
+                        remember_methods("dataclasses", "exec")
                     from .loading import prints_aside
 
                     # A failing decision raises before anything is loaded, and again in the next call.
@@ -484,7 +482,7 @@ class Host:
 
     def collect_all(self) -> None:
         """Collect all items of all plugins, so that every problem shows."""
-        from ..settings.config import section_model
+        from ..settings.config import section_kind
         from .loading import Failure, isolated
 
         for kind in self.kinds:
@@ -493,7 +491,7 @@ class Host:
             plugin = entry.source or "application"
             try:
                 with isolated(plugin, "config", seconds=self.load().seconds, **self.load().owner(plugin)):
-                    section_model(entry.item)
+                    section_kind(entry.item)
             except Failure as failure:
                 self.report(failure.diagnostic)
 

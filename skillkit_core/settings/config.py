@@ -160,18 +160,19 @@ def _marked(value: Any) -> str:
 
 
 def section_model(section: ConfigSection) -> Any:
-    """Return the pydantic model of a section, made of its dataclass where it is one.
+    """Return the pydantic model of a section, made of its dataclass where it is one; raise as :func:`section_kind`."""
+    from .sections import model_of
+
+    kind = section_kind(section)
+    return model_of(kind) if hasattr(kind, "__dataclass_fields__") else kind
+
+
+def section_kind(section: ConfigSection) -> Any:
+    """Return the dataclass or the pydantic model of a section, as it is declared.
 
     Raises:
         PluginError: the model cannot be imported, or is neither.
     """
-    from .sections import model_of
-
-    kind = _kind_of(section)
-    return model_of(kind) if hasattr(kind, "__dataclass_fields__") else kind
-
-
-def _kind_of(section: ConfigSection) -> Any:
     from ..descriptors import load_object
 
     try:
@@ -301,7 +302,7 @@ class Config:
             declared = self._sections().get(name)
             if declared is None:
                 return None if default is _ABSENT else default
-            self._valid[name] = self._made(_kind_of(declared), {} if given is None else given, name)
+            self._valid[name] = self._made(section_kind(declared), {} if given is None else given, name)
         return self._valid[name]
 
     @property

@@ -14,8 +14,8 @@ from typing import Any, BinaryIO, NamedTuple
 from ..errors import ConfigError
 
 
-def write_whole(path: str, text: str) -> None:
-    """Write the file ``path`` at once: a reader finds the old content or ``text``, never a part.
+def write_whole(path: str, content: str | bytes) -> None:
+    """Write the file ``path`` at once: a reader finds the old content or the new one, never a part.
 
     Missing directories are made with mode 0700.
 
@@ -25,8 +25,8 @@ def write_whole(path: str, text: str) -> None:
     os.makedirs(dirname(path), mode=0o700, exist_ok=True)
     temporary = f"{path}.{os.getpid()}"
     try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.write(text)
+        with open(temporary, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
         os.replace(temporary, path)
     except BaseException:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from functools import cache
 from math import isfinite
 from os.path import expanduser, join
@@ -19,6 +19,7 @@ _BOUNDS: dict[str, Callable[[Any, Any], bool]] = {
     "ge": operator.ge, "gt": operator.gt, "le": operator.le, "lt": operator.lt,
     "min_length": lambda value, least: len(value) >= least,
 }  # fmt: skip
+_OURS = {"check", "of"}  # what is said of a setting, and is no argument of pydantic's
 
 
 @cache
@@ -27,9 +28,8 @@ def _settings(values: Any) -> dict[str, tuple[Any, Mapping[str, Any], Any]]:
     types = get_type_hints(values)
     found: dict[str, tuple[Any, Mapping[str, Any], Any]] = {}
     for one in fields(values):
-        made = callable(one.default_factory)
-        default = {"default_factory": one.default_factory} if made else {"default": one.default}
-        found[one.name] = (types[one.name], one.metadata, default)
+        given = {"default_factory": one.default_factory, "default": one.default}
+        found[one.name] = (types[one.name], one.metadata, {k: v for k, v in given.items() if v is not MISSING})
     return found
 
 
@@ -37,6 +37,8 @@ def _settings(values: Any) -> dict[str, tuple[Any, Mapping[str, Any], Any]]:
 def model_of(values: Any) -> type[BaseModel]:
     """Return the pydantic model of a dataclass: its fields, their defaults, bounds, checks and descriptions."""
     from pydantic import ConfigDict, Field, create_model, field_validator
+
+    from ..descriptors import load_object
 
     made: dict[str, Any] = {}
     checks: dict[str, Any] = {}
@@ -47,8 +49,11 @@ def model_of(values: Any) -> type[BaseModel]:
             continue
         if (of := _in_dict(kind)) is not None:
             kind = dict[str, model_of(of)]  # type: ignore[misc]
-        made[name] = (kind, Field(**default, **{k: v for k, v in about.items() if k != "check"}))
-        if "check" in about:
+        made[name] = (
+            load_object(about.get("of", kind)),
+            Field(**default, **{k: v for k, v in about.items() if k not in _OURS}),
+        )
+        if "check" in about and "of" not in about:
             checks[f"check_{name}"] = field_validator(name)(about["check"])
     config = ConfigDict(extra="forbid", frozen=True)
     model: Any = create_model(values.__name__, __config__=config, __doc__=values.__doc__, __validators__=checks, **made)
@@ -110,7 +115,10 @@ def _plain_values(values: Any, given: Mapping[str, Any], base: Callable[[str], s
                 found[name] = about["check"](value)
             except ValueError:
                 raise _NotPlain from None
-    return values(**found)
+    try:
+        return values(**found)
+    except TypeError:  # a value without a default is missing
+        raise _NotPlain from None
 
 
 def _plain(kind: Any, value: Any, name: str, base: Callable[[str], str]) -> Any:

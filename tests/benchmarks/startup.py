@@ -21,8 +21,7 @@ import tempfile
 EMPTY = ["-c", "pass"]
 # as the console script does it, with what the standard distribution lists, whatever else is installed
 START = (
-    "import sys; sys.argv.insert(1, '--only-default-plugins'); "
-    "from skillkit_core.cli.main import entry; sys.exit(entry())"
+    "import sys; sys.argv.insert(1, '--only-default-plugins'); from skillkit_core.cli import entry; sys.exit(entry())"
 )
 COUNT = (
     "import sys; from skillkit_core.cli.main import run; code = run(['--only-default-plugins', *sys.argv[1:]]); "
@@ -30,17 +29,17 @@ COUNT = (
 )
 # command, the goal as times an empty Python, most modules
 BUDGETS = [
-    (["--help"], 6.0, 135),
-    (["plugins", "list"], 6.0, 130),
+    (["--help"], 4.7, 132),
+    (["plugins", "list"], 4.7, 130),
     (["skills", "list"], 8.0, 256),
-    (["sessions", "list"], 10.0, 335),
-    (["doctor"], 12.0, 575),
-    (["run", "--no-session", "what is 15% of 80"], 18.0, 468),
+    (["sessions", "list"], 9.0, 330),
+    (["doctor"], 14.0, 480),
+    (["run", "--no-session", "what is 15% of 80"], 15.0, 460),
 ]
 # What people have set: the file that `config init` makes, with a model and two sections, in a project that is trusted.
 PEOPLE = "\nmodel: offline\nprovider: offline\nbash: {timeout: 60}\npermissions: {allow: ['Bash(git status:*)']}\n"
 PROJECT = "tools: {allow: [bash]}\n"
-PEOPLES = [(["sessions", "list"], 10.0, 360), (["run", "--no-session", "what is 15% of 80"], 17.0, 490)]
+PEOPLES = [(["sessions", "list"], 9.0, 340), (["run", "--no-session", "what is 15% of 80"], 17.0, 470)]
 # The first turn of a program, beside the same turn with the bare SDK: the goal is to cost no more.
 ASK = "Please do the work."
 SDK = f"""

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 import skillkit_catalog.plugin
-from pydantic import ValidationError
 from skillkit_catalog.catalog import builtin, find, providers
-from skillkit_catalog.config import CatalogConfig, ModelEntry
+from skillkit_catalog.config import CatalogConfig
 from skillkit_catalog.configured import definitions, own_model
+from skillkit_catalog.entries import ModelEntry
 from skillkit_catalog.notices import unknown_facts
 
 from skillkit_core import (
@@ -25,7 +25,9 @@ from skillkit_core import (
     TokenUsage,
     UserMessage,
 )
+from skillkit_core.descriptors import ConfigSection
 from skillkit_core.errors import ConfigError, UnknownName
+from skillkit_core.settings.config import Config, Layer
 
 pytestmark = pytest.mark.smoke
 
@@ -42,8 +44,14 @@ def registry() -> ModelRegistry:
     return registry
 
 
+def valid(section: dict[str, Any]) -> CatalogConfig:
+    layers, sections = [Layer("user", {"catalog": section})], {"catalog": ConfigSection("catalog", CatalogConfig)}
+    found: CatalogConfig = Config(layers, lambda: sections).section("catalog")
+    return found
+
+
 def configured(**section: Any) -> dict[str, ModelDefinition]:
-    return {f"{m.provider}/{m.id}": m for m in definitions(CatalogConfig.model_validate(section))}
+    return {f"{m.provider}/{m.id}": m for m in definitions(valid(section))}
 
 
 # -- the data
@@ -251,14 +259,14 @@ def test_an_override_changes_only_what_it_names() -> None:
     ("section", "why"),
     [
         ({"models": [{"id": "x"}]}, "provider"),
-        ({"models": [{"id": "x", "provider": "p", "window": 3}]}, "Extra inputs"),
+        ({"models": [{"id": "x", "provider": "p", "window": 3}]}, "unknown setting"),
         ({"models": [{"id": "x", "provider": "p", "cost": {"input": -1, "output": 1}}]}, "greater than or equal"),
         ({"models": [{"id": "x", "provider": "p", "capabilities": ["fly"]}]}, "capabilities"),
         ({"models": [{"id": "x", "provider": "p", "thinking_levels": {"huge": 1}}]}, "thinking_levels"),
         ({"models": [{"id": "x", "provider": "p"}] * 2}, "p/x is defined twice"),
         ({"overrides": {"gpt-55": {}}}, r"unknown model 'gpt-55'; did you mean .*openai/gpt-5.5"),
         ({"overrides": {"o3": {"context_window": None}}}, "null is no value"),
-        ({"model": []}, "Extra inputs"),
+        ({"model": []}, "unknown setting 'model'; did you mean 'models'"),
         ({"aliases": {"fast": "gpt-55"}}, r"fast: unknown model 'gpt-55'; did you mean .*openai/gpt-5.5"),
         ({"aliases": {"a": "b", "b": "c", "c": "a"}}, "a -> b -> c -> a leads back to itself"),
         ({"aliases": {"o3": "gpt-4o"}}, "'o3' is the name of a model"),
@@ -266,8 +274,8 @@ def test_an_override_changes_only_what_it_names() -> None:
     ],
 )
 def test_a_wrong_section_is_refused(section: dict[str, Any], why: str) -> None:
-    with pytest.raises(ValidationError, match=why):
-        CatalogConfig.model_validate(section)
+    with pytest.raises(ConfigError, match=why):
+        valid(section)
 
 
 def test_an_alias_is_a_name_of_the_model_that_it_leads_to() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import marshal
 import py_compile
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,15 @@ def test_bytecode_that_python_would_not_take_does_not_count(source: Path) -> Non
     for stale in (b"\0\0\0\0" + data[4:], data[:8] + bytes(8), data[:4] + (3).to_bytes(4, "little") + bytes(8)):
         file.write_bytes(stale + b"other")
         assert list(foreign_bytecode(iter([source]))) == []
+
+
+@pytest.mark.parametrize(("module", "mode"), [("dataclasses", "exec"), ("collections", "eval")])
+def test_a_method_that_is_not_the_code_of_its_text_is_foreign(source: Path, module: str, mode: str) -> None:
+    file = cached(source).with_name(f"{cached(source).name}.{module}")
+    file.parent.mkdir()
+    for other, found in (("lambda: 1", []), ("lambda: 2", [file])):
+        record = marshal.dumps(("lambda: 1", compile(other, "<string>", mode, dont_inherit=True)))
+        file.write_bytes(marshal.dumps((sys.version, {7: 3}, b"xyz" + record)))
+        assert list(foreign_bytecode(iter([source]))) == found
+    file.write_bytes(b"nonsense")
+    assert list(foreign_bytecode(iter([source]))) == [file]

@@ -7,11 +7,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from skillkit_openai.config import OpenAISection
+
+from skillkit_core.descriptors import ConfigSection
+from skillkit_core.settings.config import Config, Layer
 
 
 def shared_folder() -> Path | None:
@@ -34,6 +38,18 @@ def need_shared(part: str) -> Path:
             pytest.fail(reason)
         pytest.skip(reason)
     return found
+
+
+@pytest.fixture
+def section() -> Callable[[Any], OpenAISection]:
+    """Return the section ``openai`` of what a configuration says."""
+
+    def made(data: Any) -> OpenAISection:
+        layers, sections = [Layer("user", {"openai": data})], {"openai": ConfigSection("openai", OpenAISection)}
+        found: OpenAISection = Config(layers, lambda: sections).section("openai")
+        return found
+
+    return made
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from skillkit_openai import OpenAIAdapter, OpenAIResponsesAdapter
-from skillkit_openai.config import OpenAISection
 
 from skillkit_core import redact_headers
 from skillkit_core.abort import AbortSignal
@@ -69,14 +68,14 @@ def test_the_sdk_adds_credentials_and_its_headers_and_ours_win(loopback: Any) ->
     asyncio.run(main())
 
 
-def test_a_deployment_at_azure_is_an_address_a_query_and_a_header(loopback: Any) -> None:
+def test_a_deployment_at_azure_is_an_address_a_query_and_a_header(loopback: Any, section: Any) -> None:
     config = {"api_key_env": "AZURE_KEY", "key_header": "api-key", "query": {"api-version": "2024-10-21"}}
 
     async def main() -> None:
         async with loopback() as server:
             server.sse(*ANSWER)
             base_url = server.url.removesuffix("/v1") + "/openai/deployments/d"
-            provider = OpenAISection.model_validate({"servers": {"az": {"base_url": base_url, **config}}}).servers["az"]
+            provider = section({"servers": {"az": {"base_url": base_url, **config}}}).servers["az"]
             options = provider.provider("az", {}).options
             adapter = OpenAIAdapter(None, provider="az", base_url=base_url, api_key="k-1", **options)
             seen: list[Any] = []

@@ -256,7 +256,7 @@ def providers(section: OpenAISection) -> dict[str, Any]:
     return found
 
 
-def test_the_configuration_turns_them_off_everywhere_or_sets_them_for_a_server() -> None:
+def test_the_configuration_turns_them_off_everywhere_or_sets_them_for_a_server(section: Any) -> None:
     raw = {
         "cache_control": "off",
         "servers": {
@@ -264,7 +264,7 @@ def test_the_configuration_turns_them_off_everywhere_or_sets_them_for_a_server()
             "b": {"base_url": "http://b/v1"},
         },
     }
-    found = providers(OpenAISection.model_validate(raw))
+    found = providers(section(raw))
 
     def dialect(name: str) -> Any:
         provider = found[name]

@@ -9,13 +9,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 from skillkit_openai import OpenAIAdapter, plugin
-from skillkit_openai.config import OpenAISection
 
 from skillkit_core import Host
 from skillkit_core.descriptors import Provider, load_object
-from skillkit_core.errors import UsageError
+from skillkit_core.errors import ConfigError, UsageError
 
 
 def providers(config: Any = None) -> dict[str, Provider]:
@@ -114,8 +112,8 @@ def test_the_key_of_the_environment_goes_to_openai_and_to_no_other_endpoint(monk
     assert "sk-environment" not in repr(OpenAIAdapter(None).endpoint)
 
 
-def test_servers_of_the_configuration_are_providers() -> None:
-    config = OpenAISection.model_validate(
+def test_servers_of_the_configuration_are_providers(section: Any) -> None:
+    config = section(
         {
             "timeout": 30,
             "proxy": "http://127.0.0.1:3128",
@@ -149,12 +147,12 @@ def test_servers_of_the_configuration_are_providers() -> None:
 
 
 @pytest.mark.parametrize(
-    "section",
+    "data",
     [{"servers": {"a": {"base_url": "ftp://x"}}}, {"servers": {"a": {}}}, {"unknown": 1}, {"timeout": 0}],
 )
-def test_a_wrong_configuration_is_refused(section: Any) -> None:
-    with pytest.raises(ValidationError):
-        OpenAISection.model_validate(section)
+def test_a_wrong_configuration_is_refused(section: Any, data: Any) -> None:
+    with pytest.raises(ConfigError):
+        section(data)
 
 
 def test_the_host_makes_the_adapters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

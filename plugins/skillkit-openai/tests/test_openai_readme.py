@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from skillkit_openai import plugin
-from skillkit_openai.config import OpenAISection, Server
+from skillkit_openai.config import Server
 
 from skillkit_core import Host
 
@@ -42,13 +43,13 @@ def test_every_provider_is_in_the_readme_with_its_endpoint_and_variables() -> No
             assert part is None or part in row, (p.name, part)
 
 
-def test_the_configuration_of_the_readme_is_valid_and_complete() -> None:
+def test_the_configuration_of_the_readme_is_valid_and_complete(section: Any) -> None:
     match = re.search(r"```yaml\n(.*?)```", README.read_text(encoding="utf-8"), re.S)
     assert match is not None
     raw = yaml.safe_load(match.group(1))["openai"]
-    assert OpenAISection.model_validate(raw).servers["house"].default_model == "big-1"
+    assert section(raw).servers["house"].default_model == "big-1"
     shown = {*raw, *raw["servers"]["house"]} - {"servers"}
-    assert shown == set(Server.model_fields)
+    assert shown == {one.name for one in fields(Server)}
 
 
 @pytest.mark.parametrize("number", [0])

@@ -193,7 +193,7 @@ class AnthropicAdapter(LLMAdapter):
         Raises:
             Exception: whatever went wrong.
         """
-        import anthropic
+        anthropic = self._transport.load()
 
         unsendable = self._origin.key_problem()
         if unsendable is not None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -164,6 +162,8 @@ class BashRuntime(SkillRuntime):
         if not isinstance(command, str):
             return list(command)
         if self._shell is None:
+            import shutil
+
             self._shell = shutil.which("bash") or shutil.which("sh") or "/bin/sh"
         # A leading blank means nothing to a shell, but keeps a command that starts with '-' from being an option.
         return [self._shell, "-c", f" {command}" if command.startswith(("-", "+")) else command]
@@ -176,4 +176,6 @@ def _misses_terminal(text: str) -> bool:
 
 
 def _own_temporary_directory() -> Path:
+    import tempfile
+
     return Path(tempfile.gettempdir()) / f"skillkit-output-{os.geteuid()}"

@@ -12,7 +12,8 @@ from skillkit_core.models import ModelDefinition
 from .catalog import cost_of, definition, find, named, refreshed
 
 if TYPE_CHECKING:
-    from .config import CatalogConfig, Override
+    from .config import CatalogConfig
+    from .entries import Override
 
 __all__ = ["aliased", "definitions", "own_model"]
 

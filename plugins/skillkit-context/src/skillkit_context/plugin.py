@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @hookimpl
 def register_config(register: Callable[[ConfigSection], None]) -> None:
     """Offer the section ``context``."""
-    register(ConfigSection("context", "skillkit_context.config:ContextConfig"))
+    register(ConfigSection("context", "skillkit_context.settings:Settings"))
 
 
 @hookimpl

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from skillkit_markdown import Folder, markdown_files
 from skillkit_core.settings.trust import Trust
 
 from .files import LeftOut, Loaded, Reader, Section, load, project_root
-from .settings import DEFAULTS, Settings
+from .settings import DEFAULTS, Settings, names_inside
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -40,19 +40,13 @@ _INTRODUCTION = (
 
 
 def settings_of(host: Host) -> Settings:
-    """Return the section ``context``; pydantic is not imported while nobody set anything.
+    """Return the section ``context``.
 
     Raises:
         ConfigError: a value does not fit.
     """
-    section = host.config.section("context", DEFAULTS)
-    return DEFAULTS if section is DEFAULTS else _with(DEFAULTS, section, Settings._fields)
-
-
-def _with(settings: Settings, section: Any, names: Iterable[str]) -> Settings:
-    given = ((name, getattr(section, name)) for name in names)
-    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given}
-    return settings._replace(**values)
+    found: Settings = host.config.section("context", DEFAULTS)
+    return found
 
 
 def _with_project(settings: Settings, project: Mapping[str, Any]) -> Settings:
@@ -60,15 +54,15 @@ def _with_project(settings: Settings, project: Mapping[str, Any]) -> Settings:
     own = project.get("context")
     if not isinstance(own, Mapping):
         return settings
-    from pydantic import ValidationError
-
-    from .config import ContextConfig
-
+    given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in own.items()}
     try:
-        section = ContextConfig.model_validate(dict(own))
-    except ValidationError:  # the project's configuration is refused, too
-        return settings
-    return _with(settings, section, section.model_fields_set)
+        changed = replace(settings, **given)
+        if all(type(value) is type(getattr(settings, name)) for name, value in given.items()):
+            names_inside((*changed.names, *changed.imports_in))
+            return changed
+    except (TypeError, ValueError, AttributeError):
+        pass
+    return settings  # the project's configuration is refused, too
 
 
 @dataclass(slots=True)

@@ -1,8 +1,11 @@
-"""Bytecode that Python would run in place of a source file, compared with the source."""
+"""Bytecode that Python would run in place of a source file, and methods of dataclasses that the core keeps beside it, compared
+with their source.
+"""
 
 from __future__ import annotations
 
 import marshal
+import sys
 from collections.abc import Iterator
 from importlib.util import MAGIC_NUMBER, cache_from_source
 from pathlib import Path
@@ -11,6 +14,7 @@ __all__ = ["foreign_bytecode"]
 
 _HEAD = 16
 _HASH_BASED, _CHECKED = 1, 2
+_COMPILED = {"collections": "eval", "dataclasses": "exec"}  # what skillkit_core.host.methods keeps
 
 
 def foreign_bytecode(sources: Iterator[Path]) -> Iterator[Path]:
@@ -18,6 +22,10 @@ def foreign_bytecode(sources: Iterator[Path]) -> Iterator[Path]:
     for source in sources:
         for level in ("", "1", "2"):
             cached = Path(cache_from_source(str(source), optimization=level))
+            for module, mode in _COMPILED.items():
+                kept = cached.with_name(f"{cached.name}.{module}")
+                if kept.exists() and not _made_of_their_texts(kept, mode, int(level or 0)):
+                    yield kept
             try:
                 data = cached.read_bytes()
                 if not _counts(data, source):
@@ -31,6 +39,18 @@ def foreign_bytecode(sources: Iterator[Path]) -> Iterator[Path]:
                 same = False
             if not same:
                 yield cached
+
+
+def _made_of_their_texts(kept: Path, mode: str, level: int) -> bool:
+    """Return whether each code in a file of ``skillkit_core.host.methods`` is that of its text."""
+    try:
+        python, places, records = marshal.loads(kept.read_bytes())  # noqa: S302 - it is compared, and never run
+        pairs = (marshal.loads(records[place:]) for place in places.values())  # noqa: S302
+        return python != sys.version or all(
+            code == compile(text, "<string>", mode, dont_inherit=True, optimize=level) for text, code in pairs
+        )
+    except (OSError, EOFError, SyntaxError, TypeError, ValueError):
+        return False
 
 
 def _counts(data: bytes, source: Path) -> bool:

@@ -258,7 +258,7 @@ class RemoteExecutor(ToolExecutor):
         )
 
     def _config(self) -> ExecutorConfig:
-        return self.host.config.section("executor") or ExecutorConfig.model_validate({})
+        return self.host.config.section("executor") or ExecutorConfig()
 
     def _about(self, config: ExecutorConfig, held: Held | None) -> dict[str, Any]:
         """Return what the process is told: its plugins and their settings, those of tools that may be called later, too."""

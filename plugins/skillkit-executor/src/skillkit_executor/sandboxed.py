@@ -33,8 +33,8 @@ def users(host: Host, key: str) -> Any:
     """Return a setting as the user, the application or the distribution says: no project changes it."""
     layer = _users_layer(host, key)
     if layer is None:
-        return ExecutorConfig.model_fields[key].default
-    return ExecutorConfig.model_validate({key: layer.data["executor"][key]}).model_dump()[key]
+        return getattr(ExecutorConfig(), key)
+    return layer.data["executor"][key]
 
 
 def _users_layer(host: Host, key: str) -> Layer | None:

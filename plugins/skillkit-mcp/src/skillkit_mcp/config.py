@@ -1,71 +1,24 @@
-"""The section ``mcp`` of the configuration, and what is said of one server."""
+"""The section ``mcp`` of the configuration."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, SecretStr, model_validator
+from skillkit_core.config import setting
 
-__all__ = ["McpConfig", "ServerConfig"]
-
-
-class ServerConfig(BaseModel):
-    """One server, in the shape of ``mcpServers`` that other programs use."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
-
-    command: str | None = Field(None, min_length=1, description="The program, for a server over stdio.")
-    args: tuple[str, ...] = Field((), description="Its arguments.")
-    env: dict[str, SecretStr] = Field({}, description="Variables beside those that every server gets.")
-    cwd: str | None = Field(None, description="Its folder; default: the workspace.")
-    url: str | None = Field(None, pattern=r"\Ahttps?://", description="The endpoint, for a server over HTTP.")
-    headers: dict[str, str] = Field({}, description="Headers of every request.")
-    disabled: bool = Field(False, description="Leave the server out.")
-    enabled_tools: tuple[str, ...] | None = Field(
-        None, alias="enabledTools", description="Patterns of the server's tools that are offered; default: all."
-    )
-    disabled_tools: tuple[str, ...] = Field((), alias="disabledTools", description="Patterns of tools left out.")
-    always_allow: tuple[str, ...] = Field(
-        (),
-        validation_alias=AliasChoices("always_allow", "alwaysAllow", "autoApprove"),
-        description="Patterns of tools that run without a question.",
-    )
-    trust_annotations: bool = Field(
-        False, alias="trustAnnotations", description="Believe the server which of its tools change nothing."
-    )
-    ask_again: bool = Field(
-        True, alias="askAgain", description="Make a call again whose question was answered after it had to end."
-    )
-    connect_timeout: float | None = Field(None, gt=0, le=3600, alias="connectTimeout", description="Seconds.")
-    call_timeout: float | None = Field(None, gt=0, le=86400, alias="callTimeout", description="Seconds.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _forget_type(cls, data: Any) -> Any:
-        """Drop ``type``, which only repeats whether there is a command or an address."""
-        if isinstance(data, dict) and data.get("type") in ("stdio", "http", "streamable-http", "streamableHttp"):
-            return {key: value for key, value in data.items() if key != "type"}
-        return data
-
-    @model_validator(mode="after")
-    def _one_way(self) -> ServerConfig:
-        if (self.command is None) == (self.url is None):
-            raise ValueError("a server needs either a command or a url")
-        return self
+__all__ = ["McpConfig"]
 
 
-class McpConfig(BaseModel):
+@dataclass(frozen=True, slots=True)
+class McpConfig:
     """Which MCP servers there are, and their limits."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    servers: dict[str, ServerConfig] = Field({}, description="Servers by name.")
-    project_file: bool = Field(True, description="Whether .mcp.json of a trusted folder counts.")
-    variables: tuple[str, ...] = Field(
-        (), description="Variables that ${NAME} may stand for, beside harmless ones such as HOME."
-    )
-    wait: float = Field(30.0, ge=0, le=600, description="Seconds that a run waits for servers that start.")
-    connect_timeout: float = Field(30.0, gt=0, le=3600, description="Seconds until a server must have answered.")
-    call_timeout: float = Field(300.0, gt=0, le=86400, description="Seconds for a call, questions not counted.")
-    max_message: int = Field(16_000_000, ge=10_000, description="Bytes of one message of a server.")
-    max_tools: int = Field(200, ge=1, le=1000, description="Tools that are offered of one server.")
+    servers: dict[str, Any] = setting(dict, "Servers by name.", of="skillkit_mcp.server_config:ServerConfigs")
+    project_file: bool = setting(True, "Whether .mcp.json of a trusted folder counts.")
+    variables: tuple[str, ...] = setting((), "Variables that ${NAME} may stand for, beside harmless ones such as HOME.")
+    wait: float = setting(30.0, "Seconds that a run waits for servers that start.", ge=0, le=600)
+    connect_timeout: float = setting(30.0, "Seconds until a server must have answered.", gt=0, le=3600)
+    call_timeout: float = setting(300.0, "Seconds for a call, questions not counted.", gt=0, le=86400)
+    max_message: int = setting(16_000_000, "Bytes of one message of a server.", ge=10_000)
+    max_tools: int = setting(200, "Tools that are offered of one server.", ge=1, le=1000)

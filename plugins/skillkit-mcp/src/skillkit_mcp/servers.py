@@ -15,8 +15,9 @@ from skillkit_process import HARMLESS, environment
 
 from skillkit_core import UsageError
 
-from .config import McpConfig, ServerConfig
+from .config import McpConfig
 from .names import server_names
+from .server_config import ServerConfig
 
 if TYPE_CHECKING:
     from skillkit_core import Host

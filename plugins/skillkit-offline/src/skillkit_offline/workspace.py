@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import os
 from pathlib import Path
@@ -43,5 +42,7 @@ class Workspace:
             return None
         low = {n.casefold(): n for n in reversed(names)}
         wanted = last.casefold()
+        import difflib
+
         close = [wanted] if wanted in low else difflib.get_close_matches(wanted[:200], list(low), n=1, cutoff=0.8)
         return str(Path(parent, low[close[0]])) if close else None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
 from skillkit_transport import require_url
 
+from skillkit_core.config import setting
 from skillkit_core.descriptors import Provider
 from skillkit_core.errors import UsageError
 
@@ -15,31 +16,42 @@ from .plugin import ALIASES, CHAT, RESPONSES
 __all__ = ["Connection", "OpenAISection", "Server"]
 
 
-class Connection(BaseModel):
+def _is_http(value: str) -> str:
+    try:
+        return require_url(value)
+    except UsageError as error:
+        raise ValueError(str(error)) from None
+
+
+def _names(section: type[Connection]) -> list[str]:
+    return [one.name for one in fields(section)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connection:
     """How to reach a server; what is not given is the adapter's default."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    proxy: str | None = Field(None, description="URL of an HTTP proxy; default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY")
-    timeout: float | None = Field(None, gt=0, description="seconds until the first event of an answer (600)")
-    idle_timeout: float | None = Field(None, gt=0, description="longest silence in seconds within an answer (600)")
-    connect_timeout: float | None = Field(None, gt=0, description="seconds to reach the server (60)")
+    proxy: str | None = setting(None, "URL of an HTTP proxy; default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY")
+    timeout: float | None = setting(None, "seconds until the first event of an answer (600)", gt=0)
+    idle_timeout: float | None = setting(None, "longest silence in seconds within an answer (600)", gt=0)
+    connect_timeout: float | None = setting(None, "seconds to reach the server (60)", gt=0)
 
     def options(self) -> dict[str, Any]:
         """What is given, as arguments of an adapter."""
-        return {name: value for name in Connection.model_fields if (value := getattr(self, name)) is not None}
+        return {name: value for name in _names(Connection) if (value := getattr(self, name)) is not None}
 
 
+@dataclass(frozen=True, kw_only=True)
 class Server(Connection):
     """A server of one's own that speaks one of the wires, or another setup of a known provider."""
 
-    base_url: str = Field(description="endpoint with the version, without /chat/completions")
+    base_url: str = setting(MISSING, "endpoint with the version, without /chat/completions", check=_is_http)
     api: Literal["openai-chat", "openai-compatible", "openai-responses"] = "openai-chat"
-    api_key_env: str | None = Field(None, description="variable that holds the key; none: no key is sent")
+    api_key_env: str | None = setting(None, "variable that holds the key; none: no key is sent")
     key_header: Literal["authorization", "api-key", "x-api-key"] = "authorization"
     default_model: str | None = None
-    headers: dict[str, str] = Field(default_factory=dict)
-    query: dict[str, str] = Field(default_factory=dict, description="added to every URL (Azure's api-version)")
+    headers: dict[str, str] = setting(dict, "sent with every request")
+    query: dict[str, str] = setting(dict, "added to every URL (Azure's api-version)")
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None
     stream_usage: bool | None = None
     strict: bool | None = None
@@ -52,18 +64,10 @@ class Server(Connection):
     summaries: bool | None = None
     cache_control: Literal["auto", "off", "5m", "1h"] | None = None
 
-    @field_validator("base_url")
-    @classmethod
-    def _is_http(cls, value: str) -> str:
-        try:
-            return require_url(value)
-        except UsageError as error:
-            raise ValueError(str(error)) from None
-
     def provider(self, name: str, common: dict[str, Any]) -> Provider:
         """The server as a provider called ``name``."""
         own = {"base_url", "api", "api_key_env", "key_header", "default_model", "headers", "query"}
-        options = {k: v for k in Server.model_fields if k not in own and (v := getattr(self, k)) is not None}
+        options = {k: v for k in _names(Server) if k not in own and (v := getattr(self, k)) is not None}
         if self.query:
             options["query"] = self.query
         if self.api_key_env:
@@ -84,11 +88,12 @@ class Server(Connection):
         )
 
 
+@dataclass(frozen=True, kw_only=True)
 class OpenAISection(Connection):
     """``openai:`` in ``config.yaml``."""
 
-    cache_control: Literal["auto", "off"] = Field("auto", description="off: no cache breakpoints at any server")
-    servers: dict[str, Server] = Field(default_factory=dict, description="servers of your own, by name")
+    cache_control: Literal["auto", "off"] = setting("auto", "off: no cache breakpoints at any server")
+    servers: dict[str, Server] = setting(dict, "servers of your own, by name")
 
     def options(self) -> dict[str, Any]:
         """What holds for all providers, as arguments of an adapter."""

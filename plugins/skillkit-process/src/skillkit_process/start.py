@@ -5,9 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final, Literal, NamedTuple, TypeAlias
@@ -113,6 +111,8 @@ def _source(stdin: bytes) -> IO[bytes]:
     if hasattr(os, "memfd_create"):
         source = os.fdopen(os.memfd_create("stdin"), "r+b")
     else:
+        import tempfile
+
         source = tempfile.TemporaryFile()  # noqa: SIM115 - start() closes it
     source.write(stdin)
     source.seek(0)
@@ -142,4 +142,6 @@ def _find(program: str, cwd: Path | None, env: Mapping[str, str]) -> str | None:
     if "/" in program:
         path = (cwd or Path()) / program
         return str(path) if path.exists() else None
+    import shutil
+
     return shutil.which(program, path=env.get("PATH", os.defpath))

@@ -24,12 +24,12 @@ from skillkit_core.errors import SkillKitError, UsageError
 
 from .launcher import command_line
 from .network import is_off
-from .policy import SandboxPolicy, covers, lowest, policy_of
 
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host
 
     from .config import Settings
+    from .policy import SandboxPolicy
 
 __all__ = [
     "CAPABILITIES",
@@ -196,6 +196,7 @@ class LandlockBackend(Backend):
     def lacks(self, policy: SandboxPolicy) -> list[Lack]:
         """Return what Landlock does not hold of the policy."""
         from .landlock import abi
+        from .policy import covers
 
         found = [
             Lack(
@@ -347,7 +348,9 @@ class Sandboxes:
         base = workspace or (self._host.cwd if self._host is not None else Path.cwd())
         if isinstance(policy, str):
             return self._settings().policy(policy, base)
-        return (policy if isinstance(policy, SandboxPolicy) else policy_of(policy)).resolved(base)
+        from .policy import policy_of  # pydantic is imported where there is a policy
+
+        return (policy_of(policy) if isinstance(policy, Mapping) else policy).resolved(base)
 
     def commands(self, workspace: str | Path) -> SandboxPolicy | None:
         """Return what ``sandbox.commands`` allows commands; ``None``: nothing is said of them."""
@@ -370,7 +373,7 @@ class Sandboxes:
         found: list[tuple[str, str | SandboxPolicy | Mapping[str, Any]]] = []
         for entry in registry.entries():
             said = registry.get(entry.address)(agent)
-            if isinstance(said, (Mapping, SandboxPolicy)):
+            if isinstance(said, Mapping) or hasattr(said, "resolved"):
                 found.append((registry.name_of(entry), said))
             else:
                 found += ((name, name) for name in said or ())
@@ -470,6 +473,8 @@ def network_of(host: Host) -> Callable[[AgentRunner], str]:
     def read(agent: AgentRunner) -> str:
         if is_off(agent):
             return "NET off"
+        from .policy import lowest
+
         elsewhere = bool(host.config.get("tools.executor"))
         if known[0] is not host.config:
             wanted = [host.config.get("executor.sandbox")] if elsewhere else []

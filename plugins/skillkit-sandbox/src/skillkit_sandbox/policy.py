@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 from skillkit_process import PROTECTED
 
 from skillkit_core.errors import ConfigError
 
-__all__ = ["BUILT_IN", "Limits", "SandboxPolicy", "load_policy"]
+__all__ = ["BUILT_IN", "AutoOrOff", "Limits", "Policies", "SandboxPolicy", "load_policy"]
 
 Network = Literal["off", "proxy", "on"]
 _ORDER: tuple[Network, ...] = ("off", "proxy", "on")
@@ -171,6 +171,13 @@ class SandboxPolicy(BaseModel):
     def data(self) -> dict[str, Any]:
         """Return the policy as JSON has it."""
         return self.model_dump(mode="json")
+
+
+Policies: TypeAlias = dict[str, SandboxPolicy]
+# YAML reads off as false
+AutoOrOff: TypeAlias = Annotated[
+    Literal["auto", "off"], BeforeValidator(lambda given: "off" if given is False else given)
+]
 
 
 def lowest(networks: Iterable[Network]) -> Network:

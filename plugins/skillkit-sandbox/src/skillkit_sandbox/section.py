@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
-
-from .policy import SandboxPolicy
+from skillkit_core.config import setting
 
 if TYPE_CHECKING:
     from skillkit_core import Host
@@ -14,31 +13,25 @@ if TYPE_CHECKING:
 __all__ = ["SandboxConfig"]
 
 
-class SandboxConfig(BaseModel):
+@dataclass(frozen=True, slots=True)
+class SandboxConfig:
     """Which policies there are, and what runs inside them."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    commands: str | None = Field(
-        default=None, description="policy that every command of a runtime runs in: bash, skill actions"
+    commands: str | None = setting(None, "policy that every command of a runtime runs in: bash, skill actions")
+    policies: dict[str, Any] = setting(
+        dict,
+        "policies by name; project and read-only are always there",
+        of="skillkit_sandbox.policy:Policies",
     )
-    policies: dict[str, SandboxPolicy] = Field(
-        default={}, description="policies by name; project and read-only are always there"
+    bash: Literal["auto", "off"] = setting(
+        "auto",
+        "auto: the tool bash runs in a sandbox of what rules deny, where one holds them; off: it does not",
+        of="skillkit_sandbox.policy:AutoOrOff",
     )
-    bash: Literal["auto", "off"] = Field(
-        default="auto",
-        description="auto: the tool bash runs in a sandbox of what rules deny, where one holds them; off: it does not",
+    backend: str = setting("auto", "backend that is used; auto: the first that holds the policy")
+    accept_degraded: bool = setting(
+        False, "use a backend that does not hold all of a policy; only your own configuration can say so"
     )
-    backend: str = Field(default="auto", description="backend that is used; auto: the first that holds the policy")
-    accept_degraded: bool = Field(
-        default=False,
-        description="use a backend that does not hold all of a policy; only your own configuration can say so",
-    )
-
-    @field_validator("bash", mode="before")
-    @classmethod
-    def _yaml_word(cls, value: Any) -> Any:
-        return "off" if value is False else value  # YAML reads off as false
 
     @staticmethod
     def doctor(host: Host) -> None:

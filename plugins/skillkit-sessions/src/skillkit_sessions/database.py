@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -64,7 +63,7 @@ class Database:
         """Make the file, unless it is there: whole under another name, then linked, so that nobody sees half of it."""
         if self.exists:
             return
-        temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
+        temporary = self.path.with_name(f".{self.path.name}.{os.urandom(4).hex()}")
         try:
             named = make_directory(self.path.parent)
             if self.path.parent.stat().st_mode & 0o077:

@@ -8,7 +8,6 @@ import fcntl
 import functools
 import json
 import os
-import secrets
 import threading
 from dataclasses import dataclass, replace
 from errno import ENOSPC
@@ -115,7 +114,7 @@ class OwnerFile:
         folder = Path(directory, FOLDER)
         folder.mkdir(mode=0o700, exist_ok=True)
         _clean(folder)
-        self.path = folder / f"{os.getpid()}-{secrets.token_hex(4)}"
+        self.path = folder / f"{os.getpid()}-{os.urandom(4).hex()}"
         self.name = str(self.path)
         self._fd = os.open(self.name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:

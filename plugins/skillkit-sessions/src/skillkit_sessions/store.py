@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
-import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from errno import ENOSPC, ENOTDIR
@@ -132,7 +130,7 @@ class JsonlStore(SessionStore):
             SessionError: it cannot be written here.
         """
         old, entries = session.header, list(session.entries())
-        header = replace(old, id=f"{old.id[:100]}-{secrets.token_hex(4)}", parent_session=old.id, nested=False)
+        header = replace(old, id=f"{old.id[:100]}-{os.urandom(4).hex()}", parent_session=old.id, nested=False)
         path = self._path(header.id)
         self._prepare()
         lock = WriterLock(self._place, header.id)
@@ -259,6 +257,8 @@ def rescue(session: SessionHandle, problem: str) -> JsonlSession:
         return JsonlStore.at(beside).rescue(session)
     except SessionError as first:
         try:
+            import tempfile
+
             return JsonlStore.at(Path(tempfile.gettempdir(), f"skillkit-rescued-{os.geteuid()}")).rescue(session)
         except SessionError as second:
             first.message = (
@@ -299,7 +299,7 @@ def _repair(file: FileIO, loaded: Loaded) -> int:
 
 def _write_whole(path: Path, header: SessionHeader, entries: Sequence[SessionEntry], sync: bool) -> None:
     data = b"".join([encode_header(header), *map(encode_entry, entries)])
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
     try:
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(fd, "wb") as file:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -167,6 +166,8 @@ def _interpreter(suffix: str) -> str:
     name = INTERPRETERS[suffix]
     if name == "python":
         return sys.executable
+    import shutil
+
     found = shutil.which(name)
     if found is None:
         raise ToolError(f"{name} is needed to run a {suffix} script and is not on PATH", hint=f"install {name}")

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from html import unescape
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -365,7 +364,11 @@ def activated_by(message: Any) -> str | None:
         message.role == "custom" and message.pinned
     ):  # a person called it; it outlived a compaction
         match = re.match(r'<skill_content name="([^"]+)">', message.text)
-        return unescape(match[1]) if match else None
+        if match is None:
+            return None
+        from html import unescape
+
+        return unescape(match[1])
     if message.role != "tool_result" or message.tool_name != ACTIVATE or message.is_error:
         return None
     details = message.details

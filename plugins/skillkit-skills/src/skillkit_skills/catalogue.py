@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 
 from skillkit_core.skills import Skill
 
@@ -81,6 +80,8 @@ def _text(skill: Skill) -> str:
 
 
 def _row(name: str, text: str, place: str) -> str:
+    from html import escape
+
     description = f"\n<description>{escape(text)}</description>" if text else ""
     location = f"\n<location>{escape(place)}</location>" if place else ""
     return f"<skill>\n<name>{escape(' '.join(name.split()))}</name>{description}{location}\n</skill>"

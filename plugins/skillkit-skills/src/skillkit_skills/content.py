@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Literal
 
@@ -86,6 +85,8 @@ def skill_content(
     text = skill.body if body is None else body
     declared = [a.name for a in skill.arguments]
     text = substitute(text, args, declared=declared, base=skill.argument_base, variables=variables, mode=mode)
+    from html import escape
+
     lines = [f'<skill_content name="{escape(name or skill.name)}">', text.strip()]
     if folder:
         lines += ["", f"SKILL_DIR: {folder}"]

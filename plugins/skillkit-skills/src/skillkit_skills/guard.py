@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -107,6 +106,8 @@ class PermissionRules:
             allow, deny = (single_rules(t, skill_dir=folder) for t in (skill.allowed_tools, skill.disallowed_tools))
             if skill.path is not None:
                 # a folder that was put there by a link has two names, and both are asked about
+                import glob
+
                 names = dict.fromkeys(glob.escape(f) for f in (str(skill.path), os.path.realpath(skill.path)))
                 allow += [rule for name in names for rule in (f"Read(/{name})", f"Read(/{name}/**)")]
             if allow or deny:

@@ -29,38 +29,38 @@ SMALL = {
     "eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70,
     "eighty": 80, "ninety": 90, "dozen": 12,
 }  # fmt: skip
-TENS = re.compile(
+TENS = (  # these are compiled where they may match: compiling all of them takes longer than the answer
     r"\b(twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)[- ](one|two|three|four|five|six|seven|eight|nine)\b"
 )
 
-WORDS = [
-    (r"\bto the power (?:of )?|\braised to (?:the power (?:of )?)?", " ** "),
-    (r"\b(?:multiplied by|times)\b", " * "),
-    (r"\b(?:divided by|over)\b", " / "),
-    (r"\bplus\b", " + "),
-    (r"\bminus\b", " - "),
-    (r"\bsquared\b", " ** 2 "),
-    (r"\bcubed\b", " ** 3 "),
-    (r"\b(?:percent|per cent|percentage|pct)\b", "%"),
-    (r"%\s+(?:tip|vat|tax|discount|interest|commission|fee)\b", "% "),
-    (r"\bmodulo\b", " mod "),
-    (r"\bcube root(?: of)?\b", " cbrt "),
-    (r"\b(?:square root|root)(?: of)?\b", " sqrt "),
-    (r"(?<=[\d)])(?<!\b0)\s*x\s*(?=[\d(.])", " * "),
-    (r"\bfactorial of\b", " factorial "),
-    (r"(?<=[\d)])\s+factorial\b", "!"),
-    (r"\b(?:a )?half of\b", " 1/2 * "),
-    (r"\b(?:a )?third of\b", " 1/3 * "),
-    (r"\b(?:a )?quarter of\b", " 1/4 * "),
-    (r"\b(?:twice|double)\b", " 2 * "),
-    (r"(?<=[\d.])\s*thousand\b", "e3"),
-    (r"(?<=[\d.])\s*million\b", "e6"),
-    (r"(?<=[\d.])\s*billion\b", "e9"),
-    (r"[$€£¥]\s*(?=[\d.])", ""),
-    (r"(?<![\w.,/])(\d+) (\d+/\d+)(?![\w.])", r"(\1 + \2)"),
-    (r"(?<=[\d%])\s*(of|on|off)\s+(?:the|a|my)\s+", r" \1 "),
+WORDS = [  # what a text must hold for the pattern to match, the pattern, and its symbol
+    ("to the power|raised to", r"\bto the power (?:of )?|\braised to (?:the power (?:of )?)?", " ** "),
+    ("multiplied by|times", r"\b(?:multiplied by|times)\b", " * "),
+    ("divided by|over", r"\b(?:divided by|over)\b", " / "),
+    ("plus", r"\bplus\b", " + "),
+    ("minus", r"\bminus\b", " - "),
+    ("squared", r"\bsquared\b", " ** 2 "),
+    ("cubed", r"\bcubed\b", " ** 3 "),
+    ("percent|per cent|pct", r"\b(?:percent|per cent|percentage|pct)\b", "%"),
+    ("%", r"%\s+(?:tip|vat|tax|discount|interest|commission|fee)\b", "% "),
+    ("modulo", r"\bmodulo\b", " mod "),
+    ("cube root", r"\bcube root(?: of)?\b", " cbrt "),
+    ("root", r"\b(?:square root|root)(?: of)?\b", " sqrt "),
+    ("x", r"(?<=[\d)])(?<!\b0)\s*x\s*(?=[\d(.])", " * "),
+    ("factorial", r"\bfactorial of\b", " factorial "),
+    ("factorial", r"(?<=[\d)])\s+factorial\b", "!"),
+    ("half of", r"\b(?:a )?half of\b", " 1/2 * "),
+    ("third of", r"\b(?:a )?third of\b", " 1/3 * "),
+    ("quarter of", r"\b(?:a )?quarter of\b", " 1/4 * "),
+    ("twice|double", r"\b(?:twice|double)\b", " 2 * "),
+    ("thousand", r"(?<=[\d.])\s*thousand\b", "e3"),
+    ("million", r"(?<=[\d.])\s*million\b", "e6"),
+    ("billion", r"(?<=[\d.])\s*billion\b", "e9"),
+    ("$|€|£|¥", r"[$€£¥]\s*(?=[\d.])", ""),
+    ("/", r"(?<![\w.,/])(\d+) (\d+/\d+)(?![\w.])", r"(\1 + \2)"),
+    (" the | a | my ", r"(?<=[\d%])\s*(of|on|off)\s+(?:the|a|my)\s+", r" \1 "),
 ]
-LISTS = re.compile(
+LISTS = (
     r"^(?P<name>average|mean|sum|median|min|minimum|max|maximum|smallest|largest|gcd|lcm|"
     r"greatest common divisor|least common multiple)\s+of\s+(?P<list>.+)$"
 )
@@ -73,20 +73,20 @@ LIST_NAMES = {
     "least common multiple": "lcm",
 }
 SHARES = [
-    re.compile(r"^(?P<part>.+?) is (?:what|which|how many) ?% of (?P<base>.+)$"),
-    re.compile(r"^(?:what ?)?% of (?P<base>.+?) is (?P<part>.+)$"),
-    re.compile(r"^(?:what ?)?% is (?P<part>.+?) of (?P<base>.+)$"),
+    r"^(?P<part>.+?) is (?:what|which|how many) ?% of (?P<base>.+)$",
+    r"^(?:what ?)?% of (?P<base>.+?) is (?P<part>.+)$",
+    r"^(?:what ?)?% is (?P<part>.+?) of (?P<base>.+)$",
 ]
-CHANGE = re.compile(
+CHANGE = (
     r"^(?:%\s*)?(?:change|increase|decrease|difference|growth|drop)\s*(?:in )?%?\s*from\s+(?P<a>.+?)\s+to\s+(?P<b>.+)$"
 )
-BY = re.compile(r"^(?P<way>increase|raise|decrease|reduce|lower)\s+(?P<a>.+?)\s+by\s+(?P<b>.+)$")
-ONTO = re.compile(r"^(?P<way>add|subtract|take)\s+(?P<b>.+?)\s+(?:to|from|off)\s+(?P<a>.+)$")
-OF = re.compile(
-    r"^(?:(?P<way>multiply|divide)\s+(?P<a>.+?)\s+by|(?P<of>product|quotient) of\s+(?P<c>.+?)\s+and)\s+(?P<b>.+)$"
-)
+BY = r"^(?P<way>increase|raise|decrease|reduce|lower)\s+(?P<a>.+?)\s+by\s+(?P<b>.+)$"
+ONTO = r"^(?P<way>add|subtract|take)\s+(?P<b>.+?)\s+(?:to|from|off)\s+(?P<a>.+)$"
+OF = r"^(?:(?P<way>multiply|divide)\s+(?P<a>.+?)\s+by|(?P<of>product|quotient) of\s+(?P<c>.+?)\s+and)\s+(?P<b>.+)$"
+BY_WORDS, ONTO_WORDS = ("increase", "raise", "decrease", "reduce", "lower"), ("add", "subtract", "take")
+OF_WORDS = ("multiply", "divide", "product", "quotient")
 BASES = {"hex": "#x", "hexadecimal": "#x", "binary": "#b", "octal": "#o"}
-IN_BASE = re.compile(rf"^(?:convert\s+)?(?P<value>.+?)\s+(?:in|to|into|as)\s+(?P<base>{'|'.join(BASES)})$")
+IN_BASE = rf"^(?:convert\s+)?(?P<value>.+?)\s+(?:in|to|into|as)\s+(?P<base>{'|'.join(BASES)})$"
 
 
 def calculate(values: Mapping[str, str]) -> Result:
@@ -97,7 +97,7 @@ def calculate(values: Mapping[str, str]) -> Result:
     asked = FAREWELL.sub("", asked).strip()
     if not asked:
         raise Problem("there is nothing to calculate; write for example: 15% of 80, or 5 miles to km")
-    in_base = IN_BASE.match(asked.lower())
+    in_base = re.match(IN_BASE, asked.lower()) if asked.lower().endswith((*BASES,)) else None
     if in_base:
         return _base(asked, in_base["value"], in_base["base"])
     wanted = conversion(asked)
@@ -119,11 +119,12 @@ def _arithmetic(asked: str) -> Result:
     special = _share(text) or _change(text)
     if special:
         return special
-    by = BY.match(text) or ONTO.match(text)
+    first = text.partition(" ")[0]
+    by = _worded(text, first, BY, BY_WORDS) or _worded(text, first, ONTO, ONTO_WORDS)
     if by:
         sign = "+" if by["way"] in ("increase", "raise", "add") else "-"
         text = f"({by['a']}) {sign} {by['b']}"
-    of = OF.match(text)
+    of = _worded(text, first, OF, OF_WORDS)
     if of:
         text = f"({of['a'] or of['c']}) {'*' if of['way'] == 'multiply' or of['of'] == 'product' else '/'} ({of['b']})"
     value = plain(evaluate(text))
@@ -139,9 +140,13 @@ def _arithmetic(asked: str) -> Result:
     return result
 
 
+def _worded(text: str, first: str, pattern: str, words: tuple[str, ...]) -> re.Match[str] | None:
+    return re.match(pattern, text) if first in words else None
+
+
 def _share(text: str) -> Result | None:
     """Answer "12 is what % of 80" and "what % of 80 is 12"."""
-    found = next(filter(None, (pattern.match(text) for pattern in SHARES)), None)
+    found = next(filter(None, (re.match(pattern, text) for pattern in SHARES)), None) if " is " in text else None
     if found is None:
         return None
     percent = divide(multiply(plain(evaluate(found["part"])), Fraction(100)), plain(evaluate(found["base"])))
@@ -150,7 +155,7 @@ def _share(text: str) -> Result | None:
 
 
 def _change(text: str) -> Result | None:
-    found = CHANGE.match(text)
+    found = re.match(CHANGE, text) if " to " in text else None
     if found is None:
         return None
     before, after = plain(evaluate(found["a"])), plain(evaluate(found["b"]))
@@ -162,12 +167,15 @@ def _change(text: str) -> Result | None:
 
 def _symbols(asked: str) -> str:
     """Return the request with words for numbers and operations written as symbols, in lower case."""
-    text = TENS.sub(lambda found: str(SMALL[found[1]] + SMALL[found[2]]), asked.lower())
-    text = re.sub(r"\b(" + "|".join(SMALL) + r")\b", lambda found: str(SMALL[found[1]]), text)
-    for pattern, symbol in WORDS:
-        text = re.sub(pattern, symbol, text)
+    text = asked.lower()
+    if any(word in text for word in SMALL):
+        text = re.sub(TENS, lambda found: str(SMALL[found[1]] + SMALL[found[2]]), text)
+        text = re.sub(r"\b(" + "|".join(SMALL) + r")\b", lambda found: str(SMALL[found[1]]), text)
+    for needs, pattern, symbol in WORDS:
+        if any(word in text for word in needs.split("|")):
+            text = re.sub(pattern, symbol, text)
     text = " ".join(text.split()).replace(" %", "%")
-    listed = LISTS.match(text)
+    listed = re.match(LISTS, text) if " of " in text else None
     if listed:
         items = re.sub(r"\s*,?\s+and\s+", ", ", listed["list"])
         text = f"{LIST_NAMES.get(listed['name'], listed['name'])}({items})"

@@ -18,11 +18,11 @@ MIXED = r"\d+\s+\d+\s*/\s*\d+"
 DECIMAL = r"[-−+]?(?:\d[\d,_]*(?:\.\d+)?|\.\d+)(?:e[-+]?\d+)?(?:\s*/\s*\d+)?"
 AMOUNT = rf"(?:{MIXED}|{DECIMAL}|\ban?\b|\bone\b|\bhalf an?\b)"
 LETTERS = r"(?!\d)[^\s\d,](?:(?!\band\s+\d)[^,\d]|(?<=[a-z])[23](?!\d)|\^[23]|\*\*[23])*"
-PART = re.compile(rf"\s*(?:and\s+|,\s*)?(?P<amount>{AMOUNT})\s*(?P<unit>{LETTERS})", re.I)
+PART = rf"\s*(?:and\s+|,\s*)?(?P<amount>{AMOUNT})\s*(?P<unit>{LETTERS})"
 LINK = re.compile(r"\b(?:to|in|into|as)\b|->|→|=", re.I)
-TARGET = re.compile(rf"(?:to|in|into|as|->|→|=>?)\s*(?P<unit>{UNIT}(?:\^?[23])?)$", re.I)
-QUESTION = re.compile(rf"^how many\s+(?P<unit>{UNIT})\s+(?:in|make|equal|are|is)\s+(?P<amount>.+)$", re.I)
-CURRENCY = re.compile(r"[$€£¥]|usd|eur|gbp|jpy|chf|cny|inr|btc|(?:dollar|euro|rupee|bitcoin)s?|yen|yuan", re.I)
+TARGET = rf"(?:to|in|into|as|->|→|=>?)\s*(?P<unit>{UNIT}(?:\^?[23])?)$"
+QUESTION = rf"^how many\s+(?P<unit>{UNIT})\s+(?:in|make|equal|are|is)\s+(?P<amount>.+)$"
+CURRENCY = r"[$€£¥]|usd|eur|gbp|jpy|chf|cny|inr|btc|(?:dollar|euro|rupee|bitcoin)s?|yen|yuan"
 
 # What people write, where the library means something else ("mb" is a millibar, "C" a coulomb) or nothing.
 SPELLING = {
@@ -44,17 +44,17 @@ SPELLING = {
     "kcal": "kilocalorie", "calories": "calorie", "kwh": "kilowatt_hour", "psi": "psi", "°": "degree",
     '"': "inch", "'": "foot", "in": "inch", "ins": "inch", "yd": "yard", "yds": "yard",
 }  # fmt: skip
-SAFE = re.compile(r"[A-Za-zµμΩ°Å_]+(?:\*\*-?[1-9])?(?:[*/][A-Za-zµμΩ°Å_]+(?:\*\*-?[1-9])?)*")
+SAFE = r"[A-Za-zµμΩ°Å_]+(?:\*\*-?[1-9])?(?:[*/][A-Za-zµμΩ°Å_]+(?:\*\*-?[1-9])?)*"
 
 
 def conversion(text: str) -> tuple[str, str] | None:
     """Return the amount and the wanted unit if `text` asks for a conversion, else None; the library is not loaded."""
-    question = QUESTION.match(text)
+    question = re.match(QUESTION, text, re.I) if text[:8].lower() == "how many" else None
     if question and _parts(question["amount"]):
         wanted = re.sub(r"(?:\s+(?:are|is|there|do|does))+$", "", question["unit"], flags=re.I)
         return question["amount"].strip(), wanted
     for start in reversed([match.start() for match in LINK.finditer(text)]):
-        target = TARGET.match(text, start)
+        target = re.match(TARGET, text[start:], re.I)
         amount = re.sub(r"^(?:convert|change|turn|express)\s+", "", text[:start].strip(), flags=re.I)
         if target and _parts(amount):
             return amount, target["unit"].strip()
@@ -65,7 +65,7 @@ def _parts(text: str) -> list[tuple[str, str]]:
     """Return the amounts and units of "5 ft 3 in", or nothing if the text is anything else."""
     parts, at = [], 0
     while at < len(text):
-        found = PART.match(text, at)
+        found = re.compile(PART, re.I).match(text, at)
         if found is None:
             return []
         parts.append((found["amount"], found["unit"].strip()))
@@ -114,10 +114,10 @@ def _registry() -> UnitRegistry[float]:
 
 def _unit(text: str) -> Unit:
     """Return the library's unit for what a person wrote."""
-    if CURRENCY.fullmatch(text):
+    if re.fullmatch(CURRENCY, text, re.I):
         raise Problem(f"{text} is a currency; exchange rates change every day and are not known here")
     for name in _spellings(text):
-        if SAFE.fullmatch(name):
+        if re.fullmatch(SAFE, name):
             try:
                 return _registry().Unit(name)
             except Exception:  # noqa: BLE001, S112 - the library raises its own, TypeError and ValueError alike

@@ -1,0 +1,102 @@
+"""The import of an SDK without the thousands of modules of its types, of which a transport needs next to none.
+
+The SDKs of OpenAI and Anthropic import in ``__init__`` what anybody might want, most of it pydantic models: one to two seconds.
+Here their package and the packages of their types exist before their ``__init__`` has run. A name is looked up where it is
+defined, and the ``__init__`` runs, as Python would have run it, once a name is asked for that is not found so.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import find_spec, module_from_spec
+from threading import get_ident
+from types import ModuleType
+from typing import Any
+
+__all__ = ["import_light"]
+
+_PLACES = ("_client", "_base_client", "_types", "_exceptions")  # where what a transport uses is defined
+_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
+_SAID = ("__all__", "__title__", "__version__")
+
+
+class _Light(ModuleType):
+    """A package whose ``__init__`` has not run."""
+
+    def __getattr__(self, name: str) -> Any:
+        running: set[int] = self.__dict__.setdefault("_light_running", set())
+        if (name.startswith("__") and name not in _SAID) or get_ident() in running:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        if name not in _SAID:
+            if find_spec(f"{self.__name__}.{name}") is not None:
+                return importlib.import_module(f"{self.__name__}.{name}")
+            below = "." in self.__name__
+            for place in (_CAPITAL.sub("_", name).lower(),) if below else _PLACES:
+                if not below or find_spec(f"{self.__name__}.{place}") is not None:
+                    found = vars(importlib.import_module(f"{self.__name__}.{place}"))
+                    if name in found:
+                        self.__dict__[name] = found[name]
+                        return found[name]
+        running.add(get_ident())
+        try:
+            _run(self)
+        finally:
+            running.discard(get_ident())
+        self.__class__ = ModuleType  # type: ignore[assignment]
+        return getattr(self, name)
+
+
+def _run(package: ModuleType) -> None:
+    spec = package.__spec__
+    assert spec is not None and spec.loader is not None
+    spec.loader.exec_module(package)
+
+
+class _Loader:
+    """Makes packages and leaves their ``__init__`` for later."""
+
+    def __init__(self, spec: ModuleSpec) -> None:
+        self._spec = spec
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        made = module_from_spec(self._spec)
+        made.__class__ = _Light
+        return made
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__, module.__loader__ = self._spec, self._spec.loader
+
+
+class _Finder:
+    """Finds the package of an SDK and those of its types."""
+
+    def __init__(self, package: str) -> None:
+        self._package = package
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name != self._package and not f"{name}.".startswith(f"{self._package}.types."):
+            return None
+        spec = PathFinder.find_spec(name, path)
+        if spec is None or spec.submodule_search_locations is None or spec.loader is None:
+            return None
+        light = ModuleSpec(name, _Loader(spec), origin=spec.origin, is_package=True)  # type: ignore[arg-type]
+        light.submodule_search_locations = spec.submodule_search_locations
+        return light
+
+
+def import_light(package: str) -> Any:
+    """Return the SDK called ``package``, imported as far as its client needs it; as Python imports it where that fails."""
+    finder: Any = _Finder(package)
+    sys.meta_path.insert(0, finder)
+    try:
+        importlib.import_module(f"{package}._client")
+        return importlib.import_module(package)
+    except (ImportError, AttributeError):  # another SDK than is known here
+        for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
+            del sys.modules[name]
+    finally:
+        sys.meta_path.remove(finder)
+    return importlib.import_module(package)
