@@ -277,6 +277,7 @@ def environment(scratch: Path) -> dict[str, str]:
 # Goals against an empty Python are those in milliseconds where an empty Python takes 12.
 ROWS = {
     "plugins/--help": Row(partial(plugins, ["--help"]), (0, 500, 1000), 12.5, "empty"),
+    "plugins/list": Row(partial(plugins, ["plugins", "list"]), (0, 500, 1000), 1.1, "bend"),
     "plugins/run": Row(partial(plugins, ["run", "--no-session", "what is 15% of 80"]), (0, 500, 1000), 2.0, "least"),
     "skills/list": Row(skills, (10, 1000, 2000), 2.0, "least"),
     "steps": Row(partial(program, STEPS), (10, 1000, 2000), 4.0, "least"),
