@@ -89,11 +89,9 @@ class ScriptedModel(LLMAdapter):
 
     def _next(self, request: LLMRequest) -> Answer:
         index, self._asked = self._asked, self._asked + 1
-        if index >= len(self.turns):
-            if not (self.repeat and self.turns):
-                return Fail(ErrorKind.invalid_request, f"the script has no turn {index + 1}", status=400)
-            index = len(self.turns) - 1
-        turn = self.turns[index]
+        if index >= len(self.turns) and not (self.repeat and self.turns):
+            return Fail(ErrorKind.invalid_request, f"the script has no turn {index + 1}", status=400)
+        turn = self.turns[min(index, len(self.turns) - 1)]
         if callable(turn) and not isinstance(turn, (Reply, Fail, Hang, Raw, str)):
             turn = turn(request)
         return Reply(turn) if isinstance(turn, str) else turn
