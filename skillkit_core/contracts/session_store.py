@@ -205,6 +205,10 @@ class SessionStore(ABC):
         """Return the ids of all sessions, in no certain order. This default lists the sessions."""
         return [str(row["id"]) for row in await self.list()]
 
+    async def stamps(self) -> Mapping[str, str]:
+        """Return, by id, what differs after a session has changed. An index compares them. This default lists the sessions."""
+        return {str(row["id"]): repr(dict(row)) for row in await self.list()}
+
     async def find(self, name: str) -> str:
         """Return the id of the session called ``name``, or of the only one whose id starts with ``name``.
 

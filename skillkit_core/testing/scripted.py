@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -76,25 +75,23 @@ Turn: TypeAlias = Answer | str | Callable[[LLMRequest], "Answer | str"]
 class ScriptedModel(LLMAdapter):
     """Answers with ``turns``, one per request. The last turn repeats if ``repeat`` is set.
 
-    ``requests`` keeps every request.
+    ``requests`` has the last ``keep`` requests (``None``: all), because each holds its whole conversation.
     """
 
     api = "scripted"
     provider = "scripted"
 
-    def __init__(self, turns: Iterable[Turn] = (), *, repeat: bool = False) -> None:
+    def __init__(self, turns: Iterable[Turn] = (), *, repeat: bool = False, keep: int | None = 100) -> None:
         self.turns = list(turns)
-        self.repeat = repeat
+        self.repeat, self.keep = repeat, keep
         self.requests: list[LLMRequest] = []
-        self._calls = 0
+        self._asked = self._calls = 0
 
     def _next(self, request: LLMRequest) -> Answer:
-        index = len(self.requests) - 1
-        if index >= len(self.turns):
-            if not (self.repeat and self.turns):
-                return Fail(ErrorKind.invalid_request, f"the script has no turn {index + 1}", status=400)
-            index = len(self.turns) - 1
-        turn = self.turns[index]
+        index, self._asked = self._asked, self._asked + 1
+        if index >= len(self.turns) and not (self.repeat and self.turns):
+            return Fail(ErrorKind.invalid_request, f"the script has no turn {index + 1}", status=400)
+        turn = self.turns[min(index, len(self.turns) - 1)]
         if callable(turn) and not isinstance(turn, (Reply, Fail, Hang, Raw, str)):
             turn = turn(request)
         return Reply(turn) if isinstance(turn, str) else turn
@@ -102,6 +99,8 @@ class ScriptedModel(LLMAdapter):
     async def stream(self, request: LLMRequest) -> AsyncIterator[StreamEvent]:
         """Play the next turn."""
         self.requests.append(request)
+        if self.keep is not None:
+            del self.requests[: max(0, len(self.requests) - self.keep)]
         turn = self._next(request)
         if isinstance(turn, Fail):
             error = ProviderError(turn.message, kind=turn.kind, status=turn.status, retry_after=turn.retry_after)
@@ -124,11 +123,10 @@ class ScriptedModel(LLMAdapter):
             answer = turn.before()
             if asyncio.iscoroutine(answer):
                 await answer
-        async with contextlib.aclosing(self._play(turn)) as events:
-            async for event in events:
-                yield event
+        for event in self._play(turn):
+            yield event
 
-    async def _play(self, turn: Reply) -> AsyncGenerator[StreamEvent, None]:
+    def _play(self, turn: Reply) -> Iterator[StreamEvent]:
         index = 0
         if turn.thinking:
             yield StreamEvent("thinking_start", index=index)

@@ -144,7 +144,8 @@ from skillkit_core import LLMRequest, ModelDefinition, ToolCall
 from skillkit_core.stream import MessageBuilder
 
 def chat():
-    call = lambda at, **more: {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": at, **more}]}}]}
+    number = lambda at: {} if BARE else {"index": at}
+    call = lambda at, **more: {"choices": [{"index": 0, "delta": {"tool_calls": [{**number(at), **more}]}}]}
     for at in range(size):
         yield call(at, id=f"c{at}", function={"name": "add", "arguments": ""})
         yield call(at, function={"arguments": "{}"})
@@ -276,13 +277,21 @@ def environment(scratch: Path) -> dict[str, str]:
 # Goals against an empty Python are those in milliseconds where an empty Python takes 12.
 ROWS = {
     "plugins/--help": Row(partial(plugins, ["--help"]), (0, 500, 1000), 12.5, "empty"),
+    "plugins/list": Row(partial(plugins, ["plugins", "list"]), (0, 500, 1000), 1.1, "bend"),
     "plugins/run": Row(partial(plugins, ["run", "--no-session", "what is 15% of 80"]), (0, 500, 1000), 2.0, "least"),
     "skills/list": Row(skills, (10, 1000, 2000), 2.0, "least"),
     "steps": Row(partial(program, STEPS), (10, 1000, 2000), 4.0, "least"),
     "entries": Row(partial(program, ENTRIES, fill=FILL), (10, 5000, 10000), 2.0, "least"),
     **{
-        f"calls/{api}": Row(partial(program, f"API = {api!r}\n{CALLS}"), (10, 5000, 10000), 4.0, "least")
-        for api in ("openai-chat", "openai-responses", "anthropic-messages")
+        f"calls/{api}{' bare' * bare}": Row(
+            partial(program, f"API, BARE = {api!r}, {bare}\n{CALLS}"), (10, 5000, 10000), 4.0, "least"
+        )
+        for api, bare in (
+            ("openai-chat", False),
+            ("openai-chat", True),
+            ("openai-responses", False),
+            ("anthropic-messages", False),
+        )
     },
     "sessions": Row(partial(program, SESSIONS), (200, 1000, 5000), 1.1, "bend"),
     "handlers": Row(partial(program, HANDLERS), (1, 50, 100), 1.5, "least"),

@@ -1,6 +1,7 @@
 """``skillkit attach`` and ``chat --session``: a person at a session that another process has open."""
 
 import asyncio
+import json
 import os
 import socket
 import subprocess
@@ -222,3 +223,41 @@ def test_who_attaches_to_a_process_that_does_not_answer_is_told_what_is_waited_f
             await main()
 
     asyncio.run(bounded())
+
+
+async def ran(house, *words):
+    """Exit code, stdout and stderr of a command."""
+
+    def work():
+        done = subprocess.run(
+            [*house.argv, "run", *words], capture_output=True, text=True, cwd=house.cwd, env=house.env
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    return await asyncio.to_thread(work)
+
+
+def test_a_short_command_is_answered_by_the_process_that_has_the_session(house):
+    async def work(client, session):
+        assert await ran(house, "--attach", "--session", session[:-2], "hello") == (0, "You said: hello\n", "")
+        code, out, _ = await ran(house, "--attach", "--session", session, "--json", "again")
+        answer = json.loads(out)
+        assert (code, answer["ok"], answer["answer"], answer["session_id"]) == (0, True, "You said: again", session)
+        paying = asyncio.ensure_future(ran(house, "--attach", "--session", session, "pay 5"))
+        person = Person(house, "attach", session)  # a command answers no question: those do who are there
+        await person.reads("Pay 5 euros? [y/n]")
+        person.types("y")
+        assert (await paying)[:2] == (0, "paid 5\n") and await person.leaves() == 0
+        said = [m["content"][0]["text"] for m in await client.messages() if m["role"] == "user"]
+        assert said[:2] == ["hello", "again"]
+        for option in ("--provider", "--model"):
+            code, _, err = await ran(house, "--attach", "--session", session, option, "x", "hello")
+            assert code == 2 and f"--attach and {option} exclude each other" in err
+        sessions.append(session)
+
+    sessions = []
+    house(work)
+    code, out, err = asyncio.run(ran(house, "--attach", "--session", sessions[0], "hello"))
+    assert (code, out) == (2, "") and f"no process has session {sessions[0]} open" in err
+    code, _, err = asyncio.run(ran(house, "--attach", "hello"))
+    assert code == 2 and "--attach needs --session" in err

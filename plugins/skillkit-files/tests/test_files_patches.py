@@ -263,7 +263,7 @@ class Counted(bytes):
         return found
 
     def count(self, sub, start=0, *end):
-        Counted.passed += len(self) - start
+        Counted.passed += (end[0] if end else len(self)) - start
         return super().count(sub, start, *end)
 
     def rfind(self, sub, start=0, *end):
@@ -279,7 +279,7 @@ def test_reading_near_the_end_passes_over_each_byte_a_few_times(lines):
         chosen.take(Counted(data[start : start + (1 << 20)]))
     chosen.end()
 
-    assert [line for line, _ in chosen.lines] == [f"{n:04}".encode() for n in range(lines - 3, lines)]
+    assert chosen.lines == [f"{n:04}".encode() for n in range(lines - 3, lines)]
     assert Counted.passed <= 3 * len(data)
 
 

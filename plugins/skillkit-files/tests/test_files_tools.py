@@ -2,12 +2,16 @@
 
 import base64
 import os
+import random
+import sys
 
 import pytest
 import skillkit_files.plugin
+import skillkit_files.read
 from skillkit_files.folder import FileError, Folder
 from skillkit_files.patch import paths_of
 from skillkit_files.planned_changes import preview
+from skillkit_files.read import read_file
 from skillkit_files.text import require_text
 
 from skillkit_core import AgentConfig, AgentRunner, Skill, ToolError, hookimpl
@@ -285,6 +289,55 @@ async def test_a_long_read_names_where_to_go_on_and_never_floods(agent_in, work,
             f"{last:6}\t{'x' * 90} {last}\n"
         )
         assert (await call(agent, "read", path="a.txt", offset=100_000)).text == f"100000\t{'x' * 90} 100000"
+
+
+def calls_of_a_read(work, name, offset, limit):
+    """What a read says, and how many functions it calls: those of C too."""
+    count = 0
+
+    def counted(frame, event, arg):
+        nonlocal count
+        count += event.endswith("call")
+
+    sys.setprofile(counted)
+    try:
+        text = read_file(Folder(work), name, name, offset, limit).text
+    finally:
+        sys.setprofile(None)
+    return text, count
+
+
+def test_lines_are_taken_in_bulk_and_those_before_the_range_cost_nothing(work):
+    for name, lines in (("small", 1_000), ("large", 100_000)):
+        (work / name).write_text("".join(f"{n}\r\n" for n in range(1, lines + 1)), newline="")
+    for end in (1_000, 100_000):  # imports, and what is kept of paths
+        read_file(Folder(work), "small" if end == 1_000 else "large", "x", end, 1)
+    text, small = calls_of_a_read(work, "small", 991, 10)
+    assert text.splitlines()[0] == "   991\t991" and text.endswith("  1000\t1000")
+    text, large = calls_of_a_read(work, "large", 99_991, 10)
+    assert text.startswith(" 99991\t99991\n") and text.endswith("100000\t100000")
+    assert large < small + 60  # the place of the first line is found by halves
+    text, many = calls_of_a_read(work, "large", 50_001, 2_000)
+    assert text.count("\n") == 2_000 and many < large + 3 * 2_000
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_range_is_the_same_wherever_the_pieces_of_a_file_end(work, monkeypatch, seed):
+    chance = random.Random(seed)
+    monkeypatch.setattr(skillkit_files.read, "_WIDTH", 40)
+    for _ in range(100):
+        lines = ["x" * chance.choice([0, 1, 5, 40, 200]) for _ in range(chance.randrange(1, 30))] + ["end"]
+        ends = chance.choice(["\n", "\r\n"])
+        (work / "a").write_text(ends.join(lines) + chance.choice(["", ends]), newline="")
+        monkeypatch.setattr(skillkit_files.read, "_CHUNK", chance.choice([1, 7, 64, 1 << 20]))
+        offset, limit = chance.randrange(1, len(lines) + 1), chance.choice([1, 3, 2_000])
+        rows = read_file(Folder(work), "a", "a", offset, limit).text.split("\n")
+        more = f"[lines {offset}-{offset + limit - 1} of {len(lines)}; go on with offset={offset + limit}]"
+        if offset + limit <= len(lines):
+            assert rows.pop() == more
+        cut = f" [the line is cut here; it has {200 + len(ends) - 1} bytes]"
+        wanted = [f"{n:6}\t{x[:40]}{cut * (len(x) > 40)}" for n, x in enumerate(lines, 1)]
+        assert rows == wanted[offset - 1 :][:limit]
 
 
 async def test_a_session_of_the_command_line_has_the_reading_tools(make_host, work):

@@ -360,6 +360,51 @@ def chunk(**delta: Any) -> dict[str, Any]:
     return tag({"id": "x", "choices": [{"index": 0, "delta": delta}]})
 
 
+NUMBERED = {  # what the first and the second fragment of a call say of it, beside a name and arguments
+    "by an index": lambda n: ({"index": n, "id": f"c{n}"}, {"index": n}),
+    "by an index from 1 on": lambda n: ({"index": n + 1, "id": f"c{n}"}, {"index": n + 1}),
+    "without an index": lambda n: ({"id": f"c{n}"}, {}),
+    "without an index and with the id again": lambda n: ({"id": f"c{n}"}, {"id": f"c{n}"}),
+    "without an index and an id for every fragment": lambda n: ({"id": f"c{n}"}, {"id": f"d{n}"}),
+    "without an index and without an id": lambda n: ({}, {}),
+    "with one index": lambda n: ({"index": 0, "id": f"c{n}"}, {"index": 0, "id": f"c{n}"}),
+    "with an index in the second fragment": lambda n: ({"id": f"c{n}"}, {"index": 0}),
+}
+
+
+def lines_of_calls(size: int, how: str) -> int:
+    """How many lines of Python an answer with so many calls takes."""
+    lines = 0
+
+    def counted(frame: Any, event: str, arg: Any) -> Any:
+        nonlocal lines
+        lines += event == "line"
+        return counted
+
+    chunks = []
+    for n in range(size):
+        for said, function in zip(
+            NUMBERED[how](n), ({"name": "add", "arguments": '{"n":'}, {"arguments": f"{n}}}"}), strict=True
+        ):
+            chunks.append(chunk(tool_calls=[{**said, "function": function}]))
+    reader, events, before = ChatReader(), [], sys.gettrace()
+    sys.settrace(counted)
+    try:
+        for one in chunks:
+            events += chat_table.convert(one, reader)[0]
+        events += chat_table.convert({"type": "done"}, reader)[0]
+    finally:
+        sys.settrace(before)
+    assert [call.args for call in fold(events).tool_calls] == [{"n": n} for n in range(size)]
+    return lines
+
+
+@pytest.mark.parametrize("how", NUMBERED)
+def test_many_calls_in_one_answer_are_linear_however_a_server_numbers_them(how: str) -> None:
+    few, some, many = (lines_of_calls(size, how) for size in (20, 40, 80))
+    assert many - some < 2.05 * (some - few), (few, some, many)
+
+
 @pytest.mark.parametrize(
     ("delta", "end"),
     [

@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import os
+import sys
+from contextlib import contextmanager
 
 import pytest
 from skillkit_sessions import JsonlStore, SqliteStore
@@ -64,6 +67,76 @@ def test_a_session_that_changes_comes_or_goes_is_noticed_and_others_are_not_read
         asyncio.run(index.refresh(stores))
         assert set(index.problems) == {"c"} and set(summed(index, "session")[0]) == {"b"}
     index.close()
+
+
+@contextmanager
+def opened():
+    """The session files that are opened meanwhile: Python tells of each."""
+    files, over = [], []
+
+    def told(event, args):  # which stays as long as the process
+        if event == "open" and not over and str(args[0]).endswith(".jsonl"):
+            files.append(os.path.basename(args[0]))
+
+    sys.addaudithook(told)
+    yield files
+    over.append(True)
+
+
+async def test_a_report_of_unchanged_sessions_opens_none_of_them(tmp_path):
+    store = JsonlStore(directory=tmp_path, fsync="never")
+    stores = {"jsonl": store}
+    for n in range(200):
+        handle = await store.create(SessionHeader(f"s{n}", 1000.0))
+        await handle.append(used(1, None))
+        await handle.close()
+    with opened() as files:
+        index = Index(tmp_path / "cache")
+        await index.refresh(stores)
+        assert set(files) == {f"s{n}.jsonl" for n in range(200)}
+        index.close()
+    with opened() as files:
+        index = Index(tmp_path / "cache")
+        assert not await index.refresh(stores) and files == []
+        writer = await store.open("s7")
+        (tmp_path / "s8.jsonl").unlink()
+        await writer.append(used(2, None))
+        files.clear()
+        assert await index.refresh(stores) and set(files) == {"s7.jsonl"}
+        rows, total = summed(index, "session")
+        assert (rows["s7"].requests, "s8" in rows, total.requests) == (2, False, 200)
+        await writer.close()
+    index.close()
+
+
+async def test_what_is_written_while_a_session_is_read_is_read_next_time(tmp_path, monkeypatch):
+    store, index = JsonlStore(directory=tmp_path, fsync="never"), Index(None)
+    writer = await store.create(SessionHeader("s", 1000.0))
+    await writer.append(used(1, None))
+    original = store.open
+
+    async def meanwhile(session, **how):
+        handle = await original(session, **how)
+        await writer.append(used(2, "e1"))
+        return handle
+
+    monkeypatch.setattr(store, "open", meanwhile)
+    await index.refresh({"jsonl": store})
+    assert summed(index, "session")[1].requests == 1
+    monkeypatch.undo()
+    assert await index.refresh({"jsonl": store}) and summed(index, "session")[1].requests == 2
+    assert not await index.refresh({"jsonl": store})
+    await writer.close()
+
+
+async def test_a_session_whose_file_somebody_has_copied_counts_once(tmp_path):
+    store, index = JsonlStore(directory=tmp_path, fsync="never"), Index(None)
+    handle = await store.create(SessionHeader("s", 1000.0))
+    await handle.append(used(1, None))
+    await handle.close()
+    (tmp_path / "copy.jsonl").write_bytes((tmp_path / "s.jsonl").read_bytes())
+    await index.refresh({"jsonl": store})
+    assert summed(index, "session")[1].requests == 1 and set(index.parents()) == {"s"}
 
 
 def test_the_skill_is_that_of_the_action_or_the_one_activated_last_on_the_branch(tmp_path):

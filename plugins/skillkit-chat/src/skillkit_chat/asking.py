@@ -28,7 +28,7 @@ from .waiting import show_waiting
 if TYPE_CHECKING:
     from skillkit_core import AgentRunner, Host, UserInterface
 
-__all__ = ["ask"]
+__all__ = ["ask", "request_text"]
 
 MAX_REQUEST = 1_000_000  # characters that are read of stdin
 
@@ -49,7 +49,7 @@ async def ask(host: Host, options: Options) -> int:
             raise UsageError("--explain is about requests", hint="an action that is named is run")
         from .explaining import explain
 
-        return await explain(host, options, _request_text(options))
+        return await explain(host, options, request_text(options))
     typed, values = None, {}
     person: UserInterface | None = None
     if action is not None:
@@ -66,7 +66,7 @@ async def ask(host: Host, options: Options) -> int:
     config = replace(config_for(host, options), approver=approver, ui=person)
     if options.plan is not None:
         config = replace(config, options={"plan": options.plan})
-    request = _request_text(options) if action is None else " ".join(["/" + str(options.skill), *options.words])
+    request = request_text(options) if action is None else " ".join(["/" + str(options.skill), *options.words])
     session = await session_for(host, options, asks=not options.as_json)
     agent = AgentRunner(config, host=host, session=session)
     if isinstance(approver, TerminalApprover):
@@ -92,7 +92,8 @@ async def ask(host: Host, options: Options) -> int:
     return finish()
 
 
-def _request_text(options: Options) -> str:
+def request_text(options: Options) -> str:
+    """Return the request that was typed, or that stdin holds."""
     text = " ".join(options.words).strip()
     if text == "-":
         text = sys.stdin.read(MAX_REQUEST + 1)

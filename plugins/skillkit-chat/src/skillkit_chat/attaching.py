@@ -16,10 +16,13 @@ from skillkit_frontend import more_follows
 from skillkit_live import RpcClient, RpcError, relay
 
 from skillkit_core import Host, SessionLocked
-from skillkit_core.cli.output import echo, error_line, style
+from skillkit_core.cli.output import echo, error_line, print_json, style
 from skillkit_core.errors import UsageError
 
-__all__ = ["attach", "attend", "endpoint_of"]
+from .asking import request_text
+from .options import Options
+
+__all__ = ["answered_there", "attach", "attend", "endpoint_of"]
 
 _SLOW = 1.0  # seconds after which a person is told what is waited for
 _HOW = {
@@ -68,6 +71,26 @@ async def endpoint_of(host: Host, session: str) -> str:
         return locked.owner.endpoint
     await handle.close()
     raise UsageError(f"no process has session {found} open", hint=f"skillkit chat --session {found}")
+
+
+async def answered_there(host: Host, options: Options) -> int:
+    """Say a request in a session that another process has open, print the answer, and return the exit code.
+
+    Nothing of this process counts there but the words: settings, environment and secrets are those of the other one.
+    """
+    text, endpoint = request_text(options), await endpoint_of(host, str(options.session))
+    try:
+        async with RpcClient(endpoint=endpoint, name=f"run-{os.getpid()}") as client:
+            result = await client.prompt(text)
+    except RpcError as error:
+        error_line(error.message)
+        return 1
+    code = 0 if result.outcome == "completed" else 1
+    if options.as_json:
+        print_json({"ok": not code, "answer": result.content, **result.model_dump(mode="json", exclude={"content"})})
+    else:
+        echo(result.content, err=code == 1)
+    return code
 
 
 async def attend(endpoint: str) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from skillkit_frontend import ask_about_folder, check_plan, going_on, prepare, run_tasks
 
 from skillkit_core.errors import UsageError
@@ -24,9 +26,10 @@ __all__ = ["resume", "run"]
     "--explain", is_flag=True, help="Say which skill is chosen and why, which others are near, and run nothing."
 )
 @click.option("--plan", metavar="NAME", help="Carry out this saved plan with the words of the request.")
+@click.option("--attach", is_flag=True, help="Let the process that has --session open answer, as it is set up there.")
 @answering
 @click.pass_context
-def run(ctx: click.Context, /, skills_dirs: tuple[Path, ...], **given: Any) -> None:
+def run(ctx: click.Context, /, attach: bool, skills_dirs: tuple[Path, ...], **given: Any) -> None:
     """Run a request and print the answer.
 
     \b
@@ -43,6 +46,11 @@ def run(ctx: click.Context, /, skills_dirs: tuple[Path, ...], **given: Any) -> N
         raise UsageError("--session is empty", hint="name one of 'skillkit sessions list', or leave it out")
     if options.session and options.resume:
         raise UsageError("--session and --continue exclude each other")
+    if attach:
+        _check_attached(ctx)
+        from .attaching import answered_there
+
+        ctx.exit(asyncio.run(answered_there(ctx.obj.host, options)))
     if options.plan is not None:
         if options.skill is not None:
             raise UsageError("--plan and --skill exclude each other")
@@ -57,6 +65,18 @@ def run(ctx: click.Context, /, skills_dirs: tuple[Path, ...], **given: Any) -> N
         prepare(ctx.obj.host)
         code = run_tasks(ctx.obj.host, in_words(ask(ctx.obj.host, options)))
     ctx.exit(code)
+
+
+def _check_attached(ctx: click.Context) -> None:
+    """Refuse what another process would have to be told: its model, skills and permissions are its own."""
+    if not ctx.params["session"]:
+        raise UsageError("--attach needs --session", hint="name the session that a process has open")
+    for option in ctx.command.params:
+        typed = ctx.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
+        if typed and option.name not in ("words", "session", "attach", "as_json"):
+            raise UsageError(
+                f"--attach and {max(option.opts, key=len)} exclude each other", hint="it is set up where it runs"
+            )
 
 
 @click.command()

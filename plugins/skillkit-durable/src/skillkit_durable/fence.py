@@ -88,6 +88,10 @@ class FencedStore(SessionStore):
         """Return the sessions."""
         return await self._store.list(limit=limit)
 
+    async def stamps(self) -> Mapping[str, str]:
+        """Return what differs after a session has changed."""
+        return await self._store.stamps()
+
     def search(self, query: str, *, limit: int = 20) -> AsyncIterator[Mapping[str, Any]]:
         """Search the sessions."""
         return self._store.search(query, limit=limit)

@@ -99,6 +99,9 @@ SELECT s.*, (SELECT json_agg(e.line ORDER BY e.place DESC) FROM skillkit_entry e
              SELECT max(place) FROM skillkit_entry m WHERE m.session=s.key AND m.type='message')) AS lines
 FROM skillkit_session s ORDER BY s.updated DESC, s.key DESC LIMIT %s
 """
+STAMPS = """
+SELECT s.id, s.key, (SELECT max(e.place) FROM skillkit_entry e WHERE e.session=s.key) AS last FROM skillkit_session s
+"""
 
 
 class PostgresStore(SessionStore):
@@ -270,6 +273,15 @@ class PostgresStore(SessionStore):
     @staticmethod
     def _ids(connection: Any) -> Names:
         return [row["id"] for row in connection.execute("SELECT id FROM skillkit_session").fetchall()]
+
+    async def stamps(self) -> Mapping[str, str]:
+        """Return, by id, what differs after a session has changed: the place of its last entry."""
+
+        def work() -> Mapping[str, str]:
+            with self._working() as connection:
+                return {row["id"]: f"{row['key']} {row['last']}" for row in connection.execute(STAMPS).fetchall()}
+
+        return await asyncio.to_thread(work)
 
     async def search(self, query: str, *, limit: int = 20) -> AsyncIterator[Mapping[str, Any]]:
         """Yield the entries whose text contains ``query``, in any case, newest session first."""

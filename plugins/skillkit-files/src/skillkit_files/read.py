@@ -7,9 +7,11 @@ import codecs
 import json
 import os
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import accumulate
 from typing import Any
 
 from skillkit_core import ImageBlock
@@ -111,61 +113,80 @@ def _image(fd: int, size: int, media_type: str, path: str) -> Reading:
 
 
 class _Chosen:
-    """Collects the lines of a range from a text that arrives in pieces."""
+    """Collects the lines of a range from a text that arrives in pieces: no step is made for each line."""
 
     def __init__(self, offset: int, limit: int) -> None:
         self.offset = offset
         self.limit = limit
-        self.lines: list[tuple[bytes, int]] = []  # the beginning of a line, and how many bytes it has
+        self.lines: list[bytes] = []  # those of the range, each up to four times as many bytes as characters are shown
+        self.long: dict[int, int] = {}  # by place in ``lines``: the bytes of a line that may have to be cut
         self.room = _ROOM
         self.total = 0  # lines that ended
-        self._begun = b""
-        self._length = 0
+        self._begun = b""  # of the line that has not ended, if it is wanted
+        self._length = 0  # its bytes
 
     def take(self, data: bytes) -> None:
-        at = 0
-        while at < len(data):
-            if self.total + 1 < self.offset or not self._wanted:
-                at = self._skip(data, at)
-                continue
-            end = data.find(b"\n", at)
-            piece = data[at : end if end >= 0 else len(data)]
-            self._begun += piece[: max(0, 4 * _WIDTH - len(self._begun))]
-            self._length += len(piece)
-            at += len(piece) + 1
-            if end >= 0:
-                self._line()
+        breaks, before = data.count(b"\n"), self.offset - 1 - self.total
+        tail = len(data) - 1 - data.rfind(b"\n")
+        if breaks >= before and self._wanted:
+            if before > 0:
+                data, self._length = data[_behind(data, before) :], 0
+            self._choose(data)
+        self.total += breaks
+        self._length = tail if breaks else self._length + tail
 
     @property
     def _wanted(self) -> bool:
         return len(self.lines) < self.limit and self.room > 0
 
-    def _skip(self, data: bytes, at: int) -> int:
-        """Pass over lines that are not wanted; return where to go on."""
-        breaks = data.count(b"\n", at)
-        if not self._wanted or self.total + breaks + 1 < self.offset:
-            tail = len(data) - 1 - data.rfind(b"\n", at)
-            self.total, self._length = self.total + breaks, tail if breaks else self._length + len(data) - at
-            return len(data)
-        # The first line that is wanted begins in this piece.
-        while self.total + 1 < self.offset and (end := data.find(b"\n", at)) >= 0:
-            self.total, self._length, at = self.total + 1, 0, end + 1
-        return at
-
-    def _line(self) -> None:
-        self.lines.append((self._begun, self._length))
-        self.room -= min(len(self._begun), _WIDTH) + 8
-        self.total += 1
-        self._begun, self._length = b"", 0
+    def _choose(self, data: bytes) -> None:
+        *ended, rest = data.split(b"\n", min(self.limit - len(self.lines), self.room // 8 + 1))
+        if ended:
+            lengths = list(map(len, ended))
+            lengths[0] += self._length
+            ended[0], self._begun = self._begun + ended[0], b""
+            spent = list(accumulate(min(length, _WIDTH) + 8 for length in lengths))
+            count = min(bisect_left(spent, self.room) + 1, len(ended))
+            self.room -= spent[count - 1]
+            if max(lengths) > _WIDTH:
+                for place in range(count):
+                    if lengths[place] > _WIDTH:
+                        self.long[len(self.lines) + place] = lengths[place]
+                        ended[place] = ended[place][: 4 * _WIDTH]
+            self.lines += ended[:count]
+        if self._wanted:
+            self._begun = (self._begun + rest)[: 4 * _WIDTH]
 
     def end(self) -> None:
         """Take the last line, which no line break ends."""
         if not self._length:
             return
-        if self.total + 1 >= self.offset and self._wanted:
-            self._line()
+        self.total += 1
+        if self.total >= self.offset and self._wanted:
+            self.long[len(self.lines)] = self._length
+            self.lines.append(self._begun)
+
+    def rows(self, path: str) -> list[str]:
+        """Return the lines with their numbers."""
+        text = decode(b"\n".join(self.lines), path).text.replace("\r\n", "\n").removesuffix("\r")
+        lines = text.split("\n")
+        for place, length in self.long.items():
+            if len(lines[place]) > _WIDTH:
+                lines[place] = f"{lines[place][:_WIDTH]} [the line is cut here; it has {length} bytes]"
+        return [f"{number:6}\t{line}" for number, line in enumerate(lines, self.offset)]
+
+
+def _behind(data: bytes, count: int) -> int:
+    """Return the place behind the line break number ``count``, which is there."""
+    low, high = 0, len(data)
+    while high - low > 1:
+        middle = (low + high) // 2
+        found = data.count(b"\n", low, middle)
+        if found >= count:
+            high = middle
         else:
-            self.total += 1
+            low, count = middle, count - found
+    return high
 
 
 def _lines(fd: int, size: int, rel: str, path: str, offset: int, limit: int) -> Reading:
@@ -191,18 +212,10 @@ def _lines(fd: int, size: int, rel: str, path: str, offset: int, limit: int) -> 
     if offset > chosen.total:
         raise FileError("invalid", f"{shown(path)} has {chosen.total} lines; offset {offset} is behind its end")
     last = offset + len(chosen.lines) - 1
-    text = decode(b"\n".join(begun for begun, _ in chosen.lines), path).text
-    rows = [_row(n, line, chosen.lines[n - offset][1]) for n, line in enumerate(text.split("\n"), offset)]
+    rows = chosen.rows(path)
     if last < chosen.total:
         rows.append(f"[lines {offset}-{last} of {chosen.total}; go on with offset={last + 1}]")
     return Reading(sendable("\n".join(rows)), digest, details=details)
-
-
-def _row(number: int, line: str, length: int) -> str:
-    line = line.removesuffix("\r")
-    if len(line) > _WIDTH:
-        line = f"{line[:_WIDTH]} [the line is cut here; it has {length} bytes]"
-    return f"{number:6}\t{line}"
 
 
 def _pieces(fd: int, hasher: Any, codec: str | None, path: str) -> Iterator[bytes]:

@@ -14,9 +14,9 @@ from skillkit_core.stream import StreamEvent, parse_tool_args
 
 __all__ = [
     "Call",
+    "Calls",
     "audio_block",
     "call_end",
-    "call_of",
     "citation",
     "image_block",
     "merged_details",
@@ -62,12 +62,14 @@ class Call:
 
     Attributes:
         key: the wire's index.
+        place: its place among the calls.
         block: the index of its block; -1 until the name is known, or the answer is over.
         args: the fragments of its arguments.
         extra: what else the wire says of it, which goes back with it.
     """
 
     key: Any
+    place: int = 0
     block: int = -1
     id: str = ""
     name: str = ""
@@ -203,35 +205,54 @@ def call_end(call: Call, whole: bool) -> StreamEvent:
     return StreamEvent("tool_call_end", tool_name=call.name, tool_call_id=call.id, index=call.block, block=block)
 
 
-def call_of(raw: Mapping[str, Any], calls: Sequence[Call], numbered: bool = False) -> int:
-    """Which call a fragment belongs to; ``len(calls)``: a new one.
+class Calls:
+    """The calls of an answer in their order, each found by the wire's index or by its id without a look at the others.
 
-    By the wire's index; servers that leave it out, or give the same to every call, are told apart by id and name. An
-    unknown id is a new call only beside a name: some servers make up an id for every fragment. ``numbered``: the indices of
-    the calls so far are 0, 1, 2, ...
+    Servers that leave the index out, or give the same to every call, are told apart by id and name. An unknown id is a new
+    call only beside a name: some servers make up an id for every fragment.
     """
-    key, id, function = raw.get("index"), raw.get("id"), raw.get("function") or raw.get("custom") or {}
-    name = function.get("name")
-    if numbered and key == len(calls):
-        return len(calls)
-    for at in range(len(calls) - 1, -1, -1):
-        call = calls[at]
-        if key is not None and call.key is not None:
-            if call.key != key:
-                continue
-            if not name:
-                return _with_id(id, calls, at) if id and id != call.id else at
-            return len(calls) if _begins(function, id, call) else at
-        if id and name:
-            if call.id == id:
-                return at
-        elif not name:
-            return _with_id(id, calls, at) if id and id != call.id else at
-    return len(calls)
 
+    def __init__(self) -> None:
+        self.all: list[Call] = []
+        self._by_key: dict[Any, int] = {}  # the last call with an index, or with none
+        self._first: dict[str, int] = {}  # the first call with an id
+        self._last: dict[str, int] = {}  # the last one
+        self._last_bare: dict[str, int] = {}  # the last one without an index
 
-def _with_id(id: str, calls: Sequence[Call], default: int) -> int:
-    return next((at for at, call in enumerate(calls) if call.id == id), default)
+    def of(self, raw: Mapping[str, Any]) -> Call:
+        """The call that a fragment belongs to, which may be a new one."""
+        key = raw.get("index")
+        key = repr(key) if isinstance(key, (dict, list)) else key
+        at = self._place(key, raw.get("id"), raw.get("function") or raw.get("custom") or {})
+        if at == len(self.all):
+            self.all.append(Call(key, at))
+            self._by_key[key] = at
+        call = self.all[at]
+        self.name(call, call.id or string(raw.get("id")))
+        return call
+
+    def name(self, call: Call, id: str) -> None:
+        """Give a call its id, if it has none."""
+        if not id or call.id:
+            return
+        call.id = id
+        for places, best in ((self._first, min), (self._last, max), (self._last_bare, max))[
+            : 3 if call.key is None else 2
+        ]:
+            places[id] = best(call.place, places.get(id, call.place))
+
+    def _place(self, key: Any, id: Any, function: Mapping[str, Any]) -> int:
+        known, new = id if isinstance(id, str) else "", len(self.all)
+        same = self._by_key.get(key, -1) if key is not None else -1  # the last call with this index
+        if not function.get("name"):
+            at = max(same, self._by_key.get(None, -1)) if key is not None else new - 1
+            if at < 0:
+                return new
+            return self._first.get(known, at) if id and id != self.all[at].id else at
+        at = (self._last if key is None else self._last_bare).get(known, -1)
+        if at > same:
+            return at
+        return new if same < 0 or _begins(function, id, self.all[same]) else same
 
 
 def _begins(function: Mapping[str, Any], id: Any, call: Call) -> bool:

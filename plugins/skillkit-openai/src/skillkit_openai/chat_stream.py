@@ -19,9 +19,9 @@ from skillkit_core.stream import StreamEvent, StreamTable
 
 from .chat_blocks import (
     Call,
+    Calls,
     audio_block,
     call_end,
-    call_of,
     citation,
     image_block,
     replayed_details,
@@ -71,8 +71,7 @@ class ChatReader:
         self._details: list[Any] = []
         self._refusal_at = -1
         self._refused: list[str] = []
-        self._calls: list[Call] = []
-        self._numbered = True  # the wire's indices of the calls are 0, 1, 2, ...
+        self._calls = Calls()
         self._audio: list[Any] = []
         self._finish: str | None = None
         self._usage: Mapping[str, Any] | None = None
@@ -176,7 +175,7 @@ class ChatReader:
         if delta.get("audio") or delta.get("images"):
             self._media(delta)
         legacy = delta.get("function_call")
-        if legacy and (legacy.get("name") or (self._calls and legacy.get("arguments"))):
+        if legacy and (legacy.get("name") or (self._calls.all and legacy.get("arguments"))):
             self._call({"index": 0, "function": legacy})
 
     def _parts(self, parts: Iterable[Any]) -> None:
@@ -257,11 +256,7 @@ class ChatReader:
         self._out.append(StreamEvent("block", index=self._begin(), block=block))
 
     def _call(self, raw: Mapping[str, Any]) -> None:
-        at = call_of(raw, self._calls, self._numbered)
-        if at == len(self._calls):
-            self._numbered = self._numbered and raw.get("index") == at
-            self._calls.append(Call(raw.get("index")))
-        call = self._calls[at]
+        call = self._calls.of(raw)
         function = raw.get("function") or raw.get("custom") or {}
         fragment = function.get("arguments", function.get("input"))
         if isinstance(fragment, Mapping):
@@ -272,7 +267,6 @@ class ChatReader:
             extra["type"] = raw["type"]
             extra.pop("custom", None)
         call.extra |= extra
-        call.id = call.id or string(raw.get("id"))
         call.name = call.name or string(function.get("name"))
         if fragment:
             call.args.append(fragment)
@@ -292,7 +286,7 @@ class ChatReader:
         """Begin the block of a call, with the arguments that have come already."""
         self._close()
         call.block = self._begin()
-        call.id = call.id or f"call_{self._response_id or 'x'}_{call.block}"
+        self._calls.name(call, f"call_{self._response_id or 'x'}_{call.block}")
         self._out.append(StreamEvent("tool_call_start", tool_name=call.name, tool_call_id=call.id, index=call.block))
         if call.args:
             self._out.append(_fragment(call, "".join(call.args)))
@@ -349,7 +343,7 @@ class ChatReader:
             return
         out = self._out
         ends = self._out = []
-        for call in self._calls:
+        for call in self._calls.all:
             # The name never came: the loop answers such a call with an error. One without id and arguments is none.
             if call.block < 0 and (call.id or call.args):
                 self._begin_call(call)
@@ -358,14 +352,14 @@ class ChatReader:
         self._end_text()
         if self._refusal_at >= 0:
             ends.append(StreamEvent("text_end", index=self._refusal_at, block=RefusalBlock("".join(self._refused))))
-        if self._details and self._calls and not self._thought:
+        if self._details and self._calls.all and not self._thought:
             # Reasoning without any text (signatures, encrypted): it stays with the first call, which needs it for replay.
-            self._calls[0].extra |= replayed_details(self._details)
+            self._calls.all[0].extra |= replayed_details(self._details)
         elif self._details and self._thought and not thinks:  # signed after its end
             block = thinking_block("".join(self._thought), self._field, self._details)
             ends.append(StreamEvent("block", index=self._thinking_at, block=block))
         whole = stop_reason_of(self._finish, False) is not StopReason.length
-        calls = [call for call in self._calls if call.block >= 0]
+        calls = [call for call in self._calls.all if call.block >= 0]
         ends += [call_end(call, whole) for call in calls]
         if self._audio:
             ends.append(StreamEvent("block", index=self._begin(), block=audio_block(self._audio)))

@@ -17,7 +17,7 @@ from .database import PLACES, Database
 from .listing import excerpt, text_in, unsearched
 from .reader import broken_entry
 
-__all__ = ["digest_all", "digest_session", "rows", "search_database"]
+__all__ = ["digest_all", "digest_session", "rows", "search_database", "stamps"]
 
 _BATCH = 2000  # entries per transaction
 _SHORTEST = 3  # characters that the index can find
@@ -86,6 +86,19 @@ def _take_in(connection: sqlite3.Connection, key: int, limit: int) -> int:
 def _clean(text: str) -> str:
     """What SQLite takes: no lone surrogates, no NUL."""
     return text.encode("utf-8", "replace").decode().replace("\0", " ")
+
+
+_STAMPS = """
+SELECT id, key, created,
+  (SELECT max(place) FROM entries WHERE place BETWEEN key * :places AND (key + 1) * :places - 1)
+FROM sessions
+"""
+
+
+def stamps(database: Database) -> dict[str, str]:
+    """What differs after a session has changed, by id."""
+    with database.connected() as connection:
+        return {name: repr(rest) for name, *rest in connection.execute(_STAMPS, {"places": PLACES})}
 
 
 # --- listings -----------------------------------------------------------------------------------------------------

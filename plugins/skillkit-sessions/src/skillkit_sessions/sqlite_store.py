@@ -16,7 +16,7 @@ from skillkit_core.errors import SessionError, UnknownSession
 
 from .codec import decode_entry, decode_header, encode_entry, encode_header
 from .database import PLACES, Database
-from .digest import digest_session, rows, search_database
+from .digest import digest_session, rows, search_database, stamps
 from .disk import Syncs, sync_directory
 from .handle import changed
 from .lock import WriterLock
@@ -142,6 +142,10 @@ class SqliteStore(SessionStore):
     async def ids(self) -> Sequence[str]:
         """The ids of all sessions."""
         return await asyncio.to_thread(self._ids)
+
+    async def stamps(self) -> Mapping[str, str]:
+        """What differs after a session has changed, by id: the place of its last entry."""
+        return await asyncio.to_thread(stamps, self.database) if self.database.exists else {}
 
     async def search(self, query: str, *, limit: int = 20) -> AsyncIterator[Mapping[str, Any]]:
         """Entries that contain ``query``, in any case, best first; then those that contain all its words somewhere."""

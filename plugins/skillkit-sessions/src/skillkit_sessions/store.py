@@ -190,6 +190,15 @@ class JsonlStore(SessionStore):
         """The ids of all sessions, newest first, from the names of the files."""
         return [path.name.removesuffix(SUFFIX) for path in await asyncio.to_thread(self._newest_first)]
 
+    async def stamps(self) -> Mapping[str, str]:
+        """What differs after a session has changed, by id: the status of its file, which is not opened."""
+        return {
+            name.removesuffix(SUFFIX): f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+            if status is not None
+            else ""
+            for name, status in await asyncio.to_thread(self._files)
+        }
+
     async def search(self, query: str, *, limit: int = 20) -> AsyncIterator[Mapping[str, Any]]:
         """Entries whose text contains ``query``, in any case; see :meth:`skillkit_core.SessionStore.search`."""
         if not query:
@@ -208,16 +217,21 @@ class JsonlStore(SessionStore):
             yield row
 
     def _newest_first(self) -> Sequence[Path]:
-        found: list[tuple[int, str]] = []
+        found = [(0 if status is None else status.st_mtime_ns, name) for name, status in self._files()]
+        return [self.directory / name for _, name in sorted(found, reverse=True)]
+
+    def _files(self) -> Sequence[tuple[str, os.stat_result | None]]:
+        """The names of the files of sessions, each with its status; ``None``: it leads nowhere."""
+        found: list[tuple[str, os.stat_result | None]] = []
         try:
             with os.scandir(self.directory) as files:
                 for file in files:
                     if file.name.endswith(SUFFIX) and not file.name.startswith("."):
                         try:
-                            found.append((file.stat().st_mtime_ns, file.name))
+                            found.append((file.name, file.stat()))
                         except OSError:
                             if file.is_symlink():  # it leads nowhere: who reads it says so
-                                found.append((0, file.name))
+                                found.append((file.name, None))
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -226,7 +240,7 @@ class JsonlStore(SessionStore):
                 where=str(self.directory),
                 hint="check the permissions of the directory",
             ) from error
-        return [self.directory / name for _, name in sorted(found, reverse=True)]
+        return found
 
     def _path(self, session_id: str) -> Path:
         return self.directory / f"{check_id(session_id)}{SUFFIX}"

@@ -1,15 +1,13 @@
 """The index: the requests of all sessions of all stores, in a database that can be made again.
 
-Stores are the source. A session is read again when its row in the store's list has changed, so that a report reads only
-what is new. The index lies in the cache folder, and in memory where that cannot be written.
+Stores are the source. A session is read again when its stamp in the store has changed, so that a report opens only what is
+new. The index lies in the cache folder, and in memory where that cannot be written.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import sqlite3
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from html import unescape
@@ -23,12 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Index", "Request", "requests_of", "skill_of_tool"]
 
-VERSION = 3
+VERSION = 4
 _BUSY = 10.0  # seconds to wait for another process
 _SKILL = re.compile(r'<skill_content name="([^"]+)">')
 _SCHEMA = """
 CREATE TABLE sessions (
-    place INTEGER PRIMARY KEY, store TEXT, id TEXT, state TEXT, updated REAL, parent TEXT, UNIQUE (store, id)
+    place INTEGER PRIMARY KEY, store TEXT, name TEXT, stamp TEXT, id TEXT, updated REAL, parent TEXT, UNIQUE (store, name)
 );
 CREATE TABLE requests (
     place INTEGER, ts REAL, session TEXT, inner TEXT, run TEXT, purpose TEXT, provider TEXT, model TEXT, tool TEXT, via TEXT,
@@ -120,28 +118,22 @@ class Index:
 
         Args:
             stores: stores by name. Of a session that lies in several, the one that changed last counts.
-            only_newest: look at the sessions that changed last until one has not, and notice no session that is gone.
+            only_newest: notice no session that is gone.
             leave: ids of sessions that are not read now.
             progress: called with the number of sessions that were read, and of those to read.
         """
         self.problems = {}
         changed = False
         for name, store in stores.items():
-            rows = await self._newest(name, store, leave) if only_newest else await store.list()
-            known = self._known(name)
-            places = Counter(row.get("location") for row in rows)
-            wanted = [
-                (row, state)
-                for row in rows
-                if row["id"] not in leave
-                and known.get(row["id"]) != (state := _state(row, places[row.get("location")] == 1))
-            ]
-            for done, (row, state) in enumerate(wanted):
+            # Before a session is read: what is written meanwhile makes another stamp.
+            stamps, known = await store.stamps(), self._known(name)
+            wanted = [one for one, stamp in stamps.items() if one not in leave and known.get(one) != stamp]
+            for done, session in enumerate(wanted):
                 if progress is not None:
                     progress(done, len(wanted))
-                await self._read(name, store, row, state)
+                await self._read(name, store, session, stamps[session])
             if not only_newest:
-                changed = self._forget(name, known.keys() - {row["id"] for row in rows}) or changed
+                changed = self._forget(name, known.keys() - stamps.keys()) or changed
             changed = changed or bool(wanted)
         if not only_newest:
             gone = [n for (n,) in self._database.execute("SELECT DISTINCT store FROM sessions") if n not in stores]
@@ -149,19 +141,7 @@ class Index:
                 changed = self._forget(name, self._known(name)) or changed
         return changed
 
-    async def _newest(self, name: str, store: SessionStore, leave: Collection[str]) -> Sequence[Mapping[str, Any]]:
-        """Return the rows of the sessions that changed last, up to one that the index has as it is."""
-        known, count = self._known(name), 8
-        while True:
-            rows = await store.list(limit=count)
-            places = Counter(row.get("location") for row in rows)
-            same = (known.get(row["id"]) == _state(row, places[row.get("location")] == 1) for row in rows)
-            if len(rows) < count or any(same):
-                return rows
-            count *= 4
-
-    async def _read(self, name: str, store: SessionStore, row: Mapping[str, Any], state: str) -> None:
-        session = str(row["id"])
+    async def _read(self, name: str, store: SessionStore, session: str, stamp: str) -> None:
         try:
             handle = await store.open(session, read_only=True)
         except SkillKitError as error:
@@ -169,26 +149,27 @@ class Index:
             self._forget(name, [session])
             return
         try:
-            self._put(name, handle, state, row.get("updated") or 0.0)
+            self._put(name, session, handle, stamp)
         finally:
             await handle.close()
 
-    def _put(self, store: str, handle: SessionHandle, state: str, updated: float) -> None:
-        header = handle.header
+    def _put(self, store: str, session: str, handle: SessionHandle, stamp: str) -> None:
+        header, entries = handle.header, handle.entries()
+        updated = entries[-1].ts if entries else header.created
         with self._database as database:
-            self._delete(store, header.id)
+            self._delete(store, session)
             place = database.execute(
-                "INSERT INTO sessions (store, id, state, updated, parent) VALUES (?, ?, ?, ?, ?)",
-                (store, header.id, state, updated, header.parent_session),
+                "INSERT INTO sessions (store, name, stamp, id, updated, parent) VALUES (?, ?, ?, ?, ?, ?)",
+                (store, session, stamp, header.id, updated, header.parent_session),
             ).lastrowid
             database.executemany(
                 f"INSERT INTO requests (place, {_FIELDS}) VALUES ({', '.join('?' * 19)})",  # noqa: S608 - names alone
-                ((place, *request) for request in requests_of(header.id, handle.entries())),
+                ((place, *request) for request in requests_of(header.id, entries)),
             )
 
     def _delete(self, store: str, session: str) -> None:
         for (place,) in self._database.execute(
-            "SELECT place FROM sessions WHERE store = ? AND id = ?", (store, session)
+            "SELECT place FROM sessions WHERE store = ? AND name = ?", (store, session)
         ).fetchall():
             self._database.execute("DELETE FROM requests WHERE place = ?", (place,))
             self._database.execute("DELETE FROM sessions WHERE place = ?", (place,))
@@ -201,7 +182,7 @@ class Index:
         return bool(gone)
 
     def _known(self, store: str) -> dict[str, str]:
-        return dict(self._database.execute("SELECT id, state FROM sessions WHERE store = ?", (store,)))
+        return dict(self._database.execute("SELECT name, stamp FROM sessions WHERE store = ?", (store,)))
 
     def parents(self) -> dict[str, str | None]:
         """Return the sessions of the index, each with the session above it."""
@@ -326,17 +307,6 @@ def _activated(message: Any) -> str | None:
     text = first.get("text") if isinstance(first, Mapping) else content
     found = _SKILL.match(text) if isinstance(text, str) else None
     return unescape(found[1]) if found else None
-
-
-def _state(row: Mapping[str, Any], alone: bool) -> str:
-    """Return what changes when a session changes: its row, and the size and time of its file where it has one of its own."""
-    state = [row.get("updated"), row.get("messages"), row.get("title")]
-    place = row.get("location")
-    if alone and isinstance(place, str):
-        with suppress(OSError, ValueError):
-            found = os.stat(place)  # noqa: PTH116
-            state += [found.st_size, found.st_mtime_ns]
-    return repr(state)
 
 
 def _opened(folder: Path | None) -> sqlite3.Connection:

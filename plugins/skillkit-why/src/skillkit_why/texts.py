@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import blake2b
@@ -13,6 +14,7 @@ from typing import Any
 __all__ = ["LIMIT", "Texts"]
 
 LIMIT = 64 * 1024 * 1024  # bytes of all files; the oldest go first
+FRESH = 600.0  # seconds in which a text that is used again is not marked as used: to mark it makes the disk work
 
 
 class Texts:
@@ -71,7 +73,8 @@ class Texts:
     def _write(self, folder: Path, digest: str, text: str) -> None:
         path = folder / digest
         with suppress(FileNotFoundError):
-            os.utime(path)  # what is in use is not old
+            if time.time() - os.stat(path).st_mtime > FRESH:  # noqa: PTH116
+                os.utime(path)  # what is in use is not old
             return
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self._known:

@@ -68,6 +68,25 @@ class FindingChecks(StoreCase):
 
         self.within(make_store, body)
 
+    def test_a_stamp_differs_after_its_session_has_changed(self, make_store: Callable[[], SessionStore]) -> None:
+        """And only then, so that an index reads what is new."""
+
+        async def body(store: SessionStore) -> None:
+            assert dict(await store.stamps()) == {}
+            handles = [await store.create(SessionHeader(name, 1000.0)) for name in ("a", "b")]
+            before = dict(await store.stamps())
+            assert set(before) == {"a", "b"}
+            for n in (1, 2):
+                await handles[1].append(said(n, f"hello {n}"))
+                after = dict(await store.stamps())
+                assert (after["a"], after["b"] != before["b"]) == (before["a"], True)
+                before = after
+            for handle in handles:
+                await handle.close()
+            assert dict(await store.stamps()) == before
+
+        self.within(make_store, body)
+
     def test_the_list_marks_what_waits_for_a_decision(self, make_store: Callable[[], SessionStore]) -> None:
         """Where the session stands counts: its leaf, and what was said or decided since."""
 
