@@ -214,15 +214,15 @@ def test_what_is_noted_while_an_answer_arrives_neither_cuts_nor_repeats_it(stage
             await on.idle()
             assert kinds(on) == ["user", "text"]
             model = on.model
-            play_ = model._play
+            play_ = model.stream
 
-            async def noting(turn):
-                async for event in play_(turn):
+            async def noting(request):
+                async for event in play_(request):
                     yield event
                     if event.type == "text_delta":
                         on.ui.record.note("noted in between")
 
-            model._play = noting
+            model.stream = noting
             await on.type("again\n")
             await on.idle()
             blocks = on.ui.record.main.blocks
@@ -400,16 +400,16 @@ def test_deltas_are_drawn_at_most_thirty_times_a_second_and_nothing_is_lost(stag
                 await asyncio.sleep(0)
 
             model = ScriptedModel([Reply(words)])
-            play_, events = model._play, 0
+            play_, events = model.stream, 0
 
-            async def yielding(turn):
+            async def yielding(request):
                 nonlocal events
-                async for event in play_(turn):
+                async for event in play_(request):
                     events += 1
                     await slowly()
                     yield event
 
-            model._play = yielding
+            model.stream = yielding
             on.agent.set_adapter(model)
             drawn, began = on.ui.transcript.repaints, time.monotonic()
             await on.agent.chat("go")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from time import monotonic
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from skillkit_core.frozen import freeze, thaw
 from skillkit_core.skills import Skill, SkillAction
@@ -172,12 +172,12 @@ class AgentSkills:
     Args:
         host: whose skills.
         active: names of skills that are active from the start.
-        agent: whose skills; the parts of it that are kept do not keep it alive.
+        agent: whose skills; what is kept of it does not keep it alive.
     """
 
     def __init__(self, host: Host, active: Sequence[str], agent: AgentRunner) -> None:
         self.host = host
-        self._events, self._toolbox = agent.events, agent.toolbox
+        self._agent = ref(agent)
         self.from_start = tuple(dict.fromkeys(map(self._address, active)))
         self.names: dict[str, None] = dict.fromkeys(self.from_start)
         """Of the active skills, in the order of their activation."""
@@ -234,8 +234,9 @@ class AgentSkills:
 
     def changed(self) -> None:
         """Guard calls from now on, and look at the tools again."""
-        self._events.arm(ACTIVE)
-        self._toolbox.changed()
+        if (agent := self._agent()) is not None:
+            agent.events.arm(ACTIVE)
+            agent.toolbox.changed()
 
     def work_for(self, skill: Skill) -> None:
         """Run the commands of a skill, and nothing else."""
