@@ -28,8 +28,12 @@ def ci(monkeypatch):
 def test_the_core_what_changed_and_first_of_the_others_what_depends_on_it_are_tried(ci):
     wheels, _ = ci
     found = wheels.members()
-    tried = [m.name for m in wheels.worth_trying(found, ["plugins/skillkit-engines/src/skillkit_engines/plugin.py"])]
-    assert {"skillkit-core", "skillkit-default", "skillkit-engines", "skillkit-engine-editor"} <= {*tried}
+    tried = {m.name for m in wheels.worth_trying(found, ["plugins/skillkit-engines/src/skillkit_engines/plugin.py"])}
+    depending = {"skillkit-engines"}
+    for _ in found:
+        depending |= {m.name for m in found if wheels.requires(m) & depending}
+    assert tried >= {"skillkit-core", "skillkit-default", "skillkit-engines"} and len(depending) > wheels.MORE
+    assert tried <= depending | {"skillkit-core", "skillkit-default"}
     assert len(tried) == 3 + wheels.MORE < len(found) / 2
 
 
