@@ -39,7 +39,7 @@ BUDGETS = [
 # What people have set: the file that `config init` makes, with a model and two sections, in a project that is trusted.
 PEOPLE = "\nmodel: offline\nprovider: offline\nbash: {timeout: 60}\npermissions: {allow: ['Bash(git status:*)']}\n"
 PROJECT = "tools: {allow: [bash]}\n"
-PEOPLES = [(["sessions", "list"], 9.0, 340), (["run", "--no-session", "what is 15% of 80"], 17.0, 470)]
+PEOPLES = [(["sessions", "list"], 9.0, 350), (["run", "--no-session", "what is 15% of 80"], 17.0, 470)]
 # The first turn of a program, beside the same turn with the bare SDK: the goal is to cost no more.
 ASK = "Please do the work."
 SDK = f"""
