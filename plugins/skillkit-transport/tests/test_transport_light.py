@@ -5,28 +5,29 @@ import sys
 
 SDK = {
     "__init__.py": """
+import time
+time.sleep(0.1)
 from . import types
 from ._client import Client
-import time
 runs = globals().get("runs", 0) + 1
-time.sleep(0.2)
+time.sleep(0.1)
 key, Patched = None, Client
 __all__ = ["Client", "Patched", "key", "last"]
 last = runs
 """,
-    "_client.py": "class Client: pass",
+    "_client.py": "from . import types\nclass Client: pass",
     "types/__init__.py": "from .big_thing import BigThing",
     "types/big_thing.py": "class BigThing: pass",
 }
 START = "from skillkit_transport.light import import_light; sdk = import_light('tiny_sdk')\n"
 
 
-def run(folder, source):
+def run(folder, source, start=START):
     for name, text in SDK.items():
         (folder / "tiny_sdk" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "tiny_sdk" / name).write_text(text)
     done = subprocess.run(
-        [sys.executable, "-c", START + source], cwd=folder, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", start + source], cwd=folder, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
@@ -57,6 +58,26 @@ with ThreadPoolExecutor(4) as pool:
 print(found[0], found[1] is sdk.Client, len(found[2]), found[3], sdk.runs)
 """
     assert run(tmp_path, source) == ["1", "True", "4", "None", "1"]
+
+
+def test_a_thread_that_imports_the_sdk_already_is_waited_for(tmp_path):
+    start = """
+import time
+from concurrent.futures import ThreadPoolExecutor
+from skillkit_transport.light import import_light
+def plain():
+    import tiny_sdk
+    return tiny_sdk.Patched
+def light():
+    time.sleep(0.05)
+    return import_light("tiny_sdk").Client
+"""
+    source = """
+with ThreadPoolExecutor(2) as pool:
+    found = [one.result() for one in [pool.submit(plain), pool.submit(light)]]
+print(found[0] is found[1])
+"""
+    assert run(tmp_path, source, start) == ["True"]
 
 
 def test_a_package_lists_all_of_its_names(tmp_path):

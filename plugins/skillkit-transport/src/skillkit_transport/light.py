@@ -111,8 +111,9 @@ def import_light(package: str) -> Any:
     if not any(isinstance(one, _Whole) for one in sys.meta_path):
         sys.meta_path.append(_Whole())  # type: ignore[arg-type]
     try:
+        sdk = importlib.import_module(package)  # waits for a thread that imports it already
         importlib.import_module(f"{package}._client")
-        return importlib.import_module(package)
+        return sdk
     except (ImportError, AttributeError):  # another SDK than is known here
         for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
             del sys.modules[name]
