@@ -46,8 +46,10 @@ def _made_of_their_texts(kept: Path, mode: str, level: int) -> bool:
     """Return whether each code in a file of ``skillkit_core.host.methods`` is that of its text."""
     try:
         python, check, data = marshal.loads(kept.read_bytes())  # noqa: S302 - it is compared, and never run
-        if python != sys.version or check != crc32(data):
-            return python != sys.version
+        if python != sys.version:
+            return True  # it does not count
+        if check != crc32(data):
+            return False
         places, records = marshal.loads(data)  # noqa: S302
         pairs = (marshal.loads(records[place:]) for place in dict(places).values())  # noqa: S302
         return all(code == compile(text, "<string>", mode, dont_inherit=True, optimize=level) for text, code in pairs)

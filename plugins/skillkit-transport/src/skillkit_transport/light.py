@@ -109,7 +109,7 @@ def import_light(package: str) -> Any:
     finder: Any = _Finder(package)
     sys.meta_path.insert(0, finder)
     if not any(isinstance(one, _Whole) for one in sys.meta_path):
-        sys.meta_path.append(_Whole())  # type: ignore[arg-type]
+        sys.meta_path.append(_Whole())
     try:
         sdk = importlib.import_module(package)  # waits for a thread that imports it already
         importlib.import_module(f"{package}._client")
