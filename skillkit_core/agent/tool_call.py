@@ -150,7 +150,7 @@ class ToolCallRun:
         call, name = self.call, self.call.name
         tool = self._find(name)
         if tool is None:
-            close = close_matches(name, [offered.name for offered in self._run.agent.toolbox.tools()])
+            close = close_matches(name, [one.name for one in self._run.agent.toolbox.tools() if self._find(one.name)])
             return f"There is no tool {name!r}." + (f" Did you mean {', '.join(close)}?" if close else "")
         if call.args is None:
             return f"The arguments of {name!r} are not a JSON object: {self._run.redact(call.raw_args)[:200]!r}"

@@ -34,9 +34,10 @@ class _Compiled:
         with suppress(OSError, EOFError, ValueError, TypeError), open_regular(path) as file:
             modes = os.fstat(file.fileno()).st_mode | os.stat(os.path.dirname(path)).st_mode
             if os.name != "posix" or not modes & 0o002:
-                python, places, records = marshal.loads(file.read())  # noqa: S302 - from where Python imports code, too
-                if python == sys.version:
-                    self._places, self._old = places, memoryview(records)
+                python, check, kept = marshal.loads(file.read())  # noqa: S302 - from where Python imports code, too
+                if python == sys.version and check == crc32(kept):
+                    self._places, records = marshal.loads(kept)  # noqa: S302
+                    self._old = memoryview(records)
         if not sys.dont_write_bytecode:
             atexit.register(self._keep)
 
@@ -57,5 +58,6 @@ class _Compiled:
             for key, record in self._new.items():
                 places[key] = len(records)
                 records += record
+            kept = marshal.dumps((places, bytes(records)))
             with suppress(OSError):
-                write_whole(self._path, marshal.dumps((sys.version, places, bytes(records))))
+                write_whole(self._path, marshal.dumps((sys.version, crc32(kept), kept)))

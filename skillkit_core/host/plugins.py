@@ -487,7 +487,7 @@ def check_required(host: Host) -> None:
         where = host.config.origin("plugins.required", name)
         problem = next((p for p in broken if p.plugin == name), None)
         if problem is not None:
-            raise ConfigError(f"required plugin {problem}", where=where)
+            raise ConfigError(f"required {problem}", where=where)
         if name not in host.plugins:
             why = next((d.reason for d in host.decisions if d.name == name and not d.enabled), "it is not installed")
             raise ConfigError(f"required plugin {name!r} does not run: {why}", where=where, hint=_PLUGINS)

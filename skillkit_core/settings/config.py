@@ -475,7 +475,7 @@ def _field_names(model: Any) -> list[str]:
     for one in models:  # it grows by the models below, also those of lists and mappings
         below = (kind for info in one.model_fields.values() for kind in _kinds(info.annotation))
         models += [kind for kind in below if hasattr(kind, "model_fields") and kind not in models]
-    return [name for one in models for name in one.model_fields]
+    return [info.alias or name for one in models for name, info in one.model_fields.items()]
 
 
 def _kinds(annotation: Any) -> list[Any]:

@@ -246,6 +246,8 @@ def test_a_short_command_is_answered_by_the_process_that_has_the_session(house):
         paying = asyncio.ensure_future(ran(house, "--attach", "--session", session, "pay 5"))
         person = Person(house, "attach", session)  # a command answers no question: those do who are there
         await person.reads("Pay 5 euros? [y/n]")
+        code, out, err = await ran(house, "--attach", "--session", session, "and I")
+        assert (code, out) == (1, "") and err.startswith("Error: a run is active in that session; wait for its end")
         person.types("y")
         assert (await paying)[:2] == (0, "paid 5\n") and await person.leaves() == 0
         said = [m["content"][0]["text"] for m in await client.messages() if m["role"] == "user"]
@@ -254,6 +256,12 @@ def test_a_short_command_is_answered_by_the_process_that_has_the_session(house):
             code, _, err = await ran(house, "--attach", "--session", session, option, "x", "hello")
             assert code == 2 and f"--attach and {option} exclude each other" in err
         sessions.append(session)
+        paying = asyncio.ensure_future(ran(house, "--attach", "--session", session, "pay 7"))
+        while not (await client.state()).running:
+            await asyncio.sleep(0.02)
+        client._process.kill()
+        code, out, err = await paying
+        assert (code, out) == (1, "") and "ended before it answered; what it kept is in the session" in err
 
     sessions = []
     house(work)

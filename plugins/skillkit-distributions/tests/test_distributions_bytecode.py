@@ -7,9 +7,12 @@ import marshal
 import py_compile
 import sys
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from skillkit_distributions.bytecode import foreign_bytecode
+
+from skillkit_core.host.methods import _Compiled
 
 
 @pytest.fixture
@@ -55,9 +58,19 @@ def test_bytecode_that_python_would_not_take_does_not_count(source: Path) -> Non
 def test_a_method_that_is_not_the_code_of_its_text_is_foreign(source: Path, module: str, mode: str) -> None:
     file = cached(source).with_name(f"{cached(source).name}.{module}")
     file.parent.mkdir()
-    for other, found in (("lambda: 1", []), ("lambda: 2", [file])):
-        record = marshal.dumps(("lambda: 1", compile(other, "<string>", mode, dont_inherit=True)))
-        file.write_bytes(marshal.dumps((sys.version, {7: 3}, b"xyz" + record)))
-        assert list(foreign_bytecode(iter([source]))) == found
-    file.write_bytes(b"nonsense")
-    assert list(foreign_bytecode(iter([source]))) == [file]
+    kept = _Compiled(str(file), mode)  # as the core writes it
+    kept("lambda: 1", {})
+    kept._keep()
+    assert list(foreign_bytecode(iter([source]))) == []
+    record = marshal.dumps(("lambda: 1", compile("lambda: 2", "<string>", mode, dont_inherit=True)))
+    data = marshal.dumps(({7: 3}, b"xyz" + record))
+    odd = marshal.dumps((5, record))
+    for other in (
+        *(marshal.dumps((sys.version, crc32(one), one)) for one in (data, odd)),
+        marshal.dumps((sys.version, 1, data)),
+        b"nonsense",
+    ):
+        file.write_bytes(other)
+        assert list(foreign_bytecode(iter([source]))) == [file]
+    file.write_bytes(marshal.dumps(("another Python", 1, data)))
+    assert list(foreign_bytecode(iter([source]))) == []

@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 import pytest
+from isolation_kit import gone, processes
 
 from skillkit_core import (
     AbortSignal,
@@ -135,6 +136,22 @@ async def test_an_adapter_streams_from_its_process_and_the_host_sees_its_request
         adapter = host.adapters.get("acme")
         assert type(adapter).progressive is False
         assert [m.id for m in await adapter.list_models()] == ["acme-2"]
+    await host.aclose()
+
+
+async def test_a_process_whose_answer_was_read_as_far_as_it_matters_goes_on(
+    install: Any, isolated: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setenv("ACME_KEY", "acme-key-12345")
+    monkeypatch.setattr("skillkit_isolation.connection._LATE", 0.3)
+    host = isolated(install("acme", ACME, needs="{secrets: [ACME_KEY]}"))
+    async with AgentRunner(AgentConfig(provider="acme"), host=host) as agent:
+        await agent.chat("hello")
+        before = processes(host)
+        for _ in range(4):
+            await agent.chat("hello")  # nobody reads on after the last event
+        await asyncio.sleep(0.6)
+        assert processes(host) == before and len(before) == 1 and not gone(before[0])
     await host.aclose()
 
 

@@ -632,3 +632,15 @@ def test_a_secret_in_an_open_question_is_told_to_nobody(lives, house):
                 assert "hunter2" not in str([live.waiting(), await all_of.inbox()])
 
     asyncio.run(main())
+
+
+def test_no_part_of_a_secret_is_in_the_title(lives):
+    async def main():
+        async with lives() as all_of:
+            live = await all_of.open(origin=ANNA, config=CONFIG)
+            live.agent.host.secrets.remember("hunter2" * 12)
+            await live.prompt(f"keep {'hunter2' * 12}", origin=ANNA)
+            told = [e.data["title"] for e in live.agent.session.entries if e.type == "session_info"]
+            assert told == ["keep ***"]
+
+    asyncio.run(main())

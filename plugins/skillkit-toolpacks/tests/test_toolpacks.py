@@ -298,7 +298,8 @@ def test_a_request_carries_no_tool_that_waits_and_the_pack_comes_when_the_model_
         ["look", "request_tools"],
     ]
     assert model.requests[2].messages[-1].text == "create_chart_tool is done"
-    assert "There is no tool" in model.requests[3].messages[-1].text, "what a request does not carry cannot be called"
+    refused = model.requests[3].messages[-1].text  # what a request does not carry cannot be called, and is not named
+    assert refused == "There is no tool 'create_chart_tool'. Did you mean request_tools?"
     (described,) = [one.description for one in model.requests[0].tools if one.name == "request_tools"]
     assert described.endswith("The packs: visualization.")
 

@@ -79,3 +79,26 @@ def test_the_page_is_modules_that_load_nothing_from_elsewhere():
         ):
             assert way not in text.replace("http://www.w3.org/", ""), f"{way} in {part.name}"
         assert "https://" not in text.replace("(https?:|mailto:)", ""), part.name
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(MISSING) and os.environ.get("CI") != "true", reason=MISSING)
+def test_who_looks_on_is_shown_nothing_that_changes_something(serve):
+    from playwright.sync_api import sync_playwright
+
+    with serve("--share") as server, sync_playwright() as playwright:
+        shared = server.process.stdout.readline().split()[-1]
+        session = server.begin()
+        program = next(path for path in CHROMIUM if os.path.exists(path))
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        shown = []
+        for url in (server.url, shared):
+            tab = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
+            tab.goto(url)
+            tab.goto(f"{url.partition('/?')[0]}/s/{session}")
+            tab.get_by_text("What shall we do?").wait_for()
+            tab.wait_for_function("document.getElementById('folders').childElementCount > 0")
+            shown.append([tab.get_by_text(text).is_visible() for text in ("Use this model", "Enter sends", "Branches")])
+        browser.close()
+
+    assert shown == [[True, True, True], [False, False, True]]

@@ -50,6 +50,19 @@ def test_who_looks_on_sees_what_happens_and_changes_nothing(serve):
     assert (asked["tool"], decided, taken) == ("pay", 400, "taken")
 
 
+def test_who_looks_on_takes_no_tab_from_the_owner(serve, skillkit_home):
+    (skillkit_home.config_dir / "config.yaml").write_text("page: {max_clients: 1}\n")
+    with serve("--share") as server:
+        owner, session = server.cookie, server.begin()
+        server.cookie = looker(server)[0]
+        with server.tab(session) as first, server.tab(session) as second:
+            kinds = [first.read()["type"], second.read()["type"]]
+            server.cookie = owner
+            with server.tab(session) as own:
+                kinds.append(own.read()["type"])
+    assert kinds == ["snapshot", "problem", "snapshot"]
+
+
 def test_without_the_option_there_is_one_token_and_strangers_are_told_what_to_do(serve):
     with serve() as server:
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)

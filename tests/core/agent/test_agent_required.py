@@ -53,7 +53,7 @@ def test_an_agent_does_not_run_without_a_required_plugin(kit: Any, go: Any, plug
         async with agent:
             with pytest.raises(ConfigError, match=why) as refused:
                 await agent.chat("go")
-        assert "required plugin" in str(refused.value)
+        assert "required plugin 'guard'" in str(refused.value)
         assert ran == []
 
     go(main())

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from skillkit_core import ConfigError, ConfigSection, Layer
 from skillkit_core.config import setting
@@ -96,6 +96,14 @@ def test_what_is_wrong_is_told_as_of_a_model(data: dict[str, Any], says: str) ->
     assert says in made(Section, data)
     with pytest.raises(ValidationError):
         model_of(Section).model_validate(data)
+
+
+def test_a_misspelt_setting_is_told_the_name_that_counts_in_a_file() -> None:
+    class Queue(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+        everywhere: int | None = Field(None, alias="global")
+
+    assert "unknown setting 'globl'; did you mean 'global'?" in made(Queue, {"globl": 2})
 
 
 def test_a_path_starts_at_its_file_and_a_group_of_comments_is_its_default() -> None:

@@ -13,9 +13,9 @@ from typing import Any
 
 import click
 from skillkit_frontend import more_follows
-from skillkit_live import RpcClient, RpcError, relay
+from skillkit_live import RpcClient, RpcError, protocol, relay
 
-from skillkit_core import Host, SessionLocked
+from skillkit_core import AgentBusy, Host, SessionError, SessionLocked
 from skillkit_core.cli.output import echo, error_line, print_json, style
 from skillkit_core.errors import UsageError
 
@@ -83,8 +83,14 @@ async def answered_there(host: Host, options: Options) -> int:
         async with RpcClient(endpoint=endpoint, name=f"run-{os.getpid()}") as client:
             result = await client.prompt(text)
     except RpcError as error:
+        if error.code == protocol.BUSY:
+            hint = f"wait for its end, or speak into it: skillkit attach {options.session}"
+            raise AgentBusy("a run is active in that session", hint=hint) from None
         error_line(error.message)
         return 1
+    except ConnectionError:
+        hint = f"what it kept is in the session: skillkit chat --session {options.session}"
+        raise SessionError("the process that had the session ended before it answered", hint=hint) from None
     code = 0 if result.outcome == "completed" else 1
     if options.as_json:
         print_json({"ok": not code, "answer": result.content, **result.model_dump(mode="json", exclude={"content"})})

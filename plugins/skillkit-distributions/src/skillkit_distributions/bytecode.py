@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from importlib.util import MAGIC_NUMBER, cache_from_source
 from pathlib import Path
+from zlib import crc32
 
 __all__ = ["foreign_bytecode"]
 
@@ -44,11 +45,14 @@ def foreign_bytecode(sources: Iterator[Path]) -> Iterator[Path]:
 def _made_of_their_texts(kept: Path, mode: str, level: int) -> bool:
     """Return whether each code in a file of ``skillkit_core.host.methods`` is that of its text."""
     try:
-        python, places, records = marshal.loads(kept.read_bytes())  # noqa: S302 - it is compared, and never run
-        pairs = (marshal.loads(records[place:]) for place in places.values())  # noqa: S302
-        return python != sys.version or all(
-            code == compile(text, "<string>", mode, dont_inherit=True, optimize=level) for text, code in pairs
-        )
+        python, check, data = marshal.loads(kept.read_bytes())  # noqa: S302 - it is compared, and never run
+        if python != sys.version:
+            return True  # it does not count
+        if check != crc32(data):
+            return False
+        places, records = marshal.loads(data)  # noqa: S302
+        pairs = (marshal.loads(records[place:]) for place in dict(places).values())  # noqa: S302
+        return all(code == compile(text, "<string>", mode, dont_inherit=True, optimize=level) for text, code in pairs)
     except (OSError, EOFError, SyntaxError, TypeError, ValueError):
         return False
 

@@ -114,7 +114,12 @@ class Worker:
     def _begin(self, message: Message) -> None:
         task = self.loop.create_task(self._answer(message))
         self._tasks[message["id"]] = task
-        task.add_done_callback(lambda _: self._tasks.pop(message["id"], None))
+        task.add_done_callback(lambda task: self._ended(message["id"], task))
+
+    def _ended(self, number: int, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(number, None)
+        if task.cancelled():  # before it began
+            self.send({"id": number, "value": None})
 
     def _abort(self, message: Message) -> None:
         number = message["id"]
@@ -123,6 +128,8 @@ class Worker:
             signal.abort(message["abort"])
         if task is not None and (signal is None or message.get("cancel")):
             task.cancel()
+        elif task is None and message.get("cancel"):  # it has ended, and who cancels may not have read the answer
+            self.send({"id": number, "value": None})
 
     async def _answer(self, message: Message) -> None:
         number = message["id"]

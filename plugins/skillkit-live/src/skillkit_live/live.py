@@ -255,7 +255,7 @@ class Live:
         """Say something; what is said first is the title of the session."""
         session = await self.agent.open()
         if not self.agent.running and not any(entry.type == "session_info" for entry in session.entries):
-            await session.append("session_info", {"title": shorten(text, TITLE)})
+            await session.append("session_info", {"title": shorten(self.agent.host.redact(text), TITLE)})
         return await self.agent.chat(text, images=images, origin=origin)
 
     async def resume(

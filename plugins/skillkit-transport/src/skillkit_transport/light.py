@@ -12,7 +12,6 @@ import re
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec, module_from_spec
-from threading import get_ident
 from types import ModuleType
 from typing import Any
 
@@ -20,6 +19,7 @@ __all__ = ["import_light"]
 
 _PLACES = ("_client", "_base_client", "_types", "_exceptions")  # where what a transport uses is defined
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
+_WHOLE = "__whole__"
 _SAID = ("__all__", "__title__", "__version__")
 
 
@@ -27,32 +27,49 @@ class _Light(ModuleType):
     """A package whose ``__init__`` has not run."""
 
     def __getattr__(self, name: str) -> Any:
-        running: set[int] = self.__dict__.setdefault("_light_running", set())
-        if (name.startswith("__") and name not in _SAID) or get_ident() in running:
+        if name.startswith("__") and name not in _SAID:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         if name not in _SAID:
             if find_spec(f"{self.__name__}.{name}") is not None:
                 return importlib.import_module(f"{self.__name__}.{name}")
-            below = "." in self.__name__
-            for place in (_CAPITAL.sub("_", name).lower(),) if below else _PLACES:
-                if not below or find_spec(f"{self.__name__}.{place}") is not None:
+            for place in (_CAPITAL.sub("_", name).lower(),) if "." in self.__name__ else _PLACES:
+                if find_spec(f"{self.__name__}.{place}") is not None:
                     found = vars(importlib.import_module(f"{self.__name__}.{place}"))
                     if name in found:
                         self.__dict__[name] = found[name]
                         return found[name]
-        running.add(get_ident())
-        try:
-            _run(self)
-        finally:
-            running.discard(get_ident())
-        self.__class__ = ModuleType  # type: ignore[assignment]
-        return getattr(self, name)
+        _run(self)
+        return ModuleType.__getattribute__(self, name) if type(self) is _Light else getattr(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("__") and not isinstance(value, ModuleType):  # Python sets packages and modules
+            _run(self)  # it would set its own value later
+        ModuleType.__setattr__(self, name, value)
+
+    def __dir__(self) -> list[str]:
+        _run(self)
+        return sorted(self.__dict__) if type(self) is _Light else dir(self)
 
 
 def _run(package: ModuleType) -> None:
-    spec = package.__spec__
-    assert spec is not None and spec.loader is not None
-    spec.loader.exec_module(package)
+    """Run the ``__init__`` of a package, once; a thread waits for another one that is at it, as with each import."""
+    __import__(f"{package.__name__}.{_WHOLE}")
+
+
+class _Whole:
+    """Finds and loads a module that is no file: its import runs the ``__init__`` of its package."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        return ModuleSpec(name, self) if name.rpartition(".")[2] == _WHOLE else None  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        package = sys.modules[module.__name__.rpartition(".")[0]]
+        assert package.__spec__ is not None and package.__spec__.loader is not None
+        package.__spec__.loader.exec_module(package)
+        package.__class__ = ModuleType
 
 
 class _Loader:
@@ -91,9 +108,12 @@ def import_light(package: str) -> Any:
     """Return the SDK called ``package``, imported as far as its client needs it; as Python imports it where that fails."""
     finder: Any = _Finder(package)
     sys.meta_path.insert(0, finder)
+    if not any(isinstance(one, _Whole) for one in sys.meta_path):
+        sys.meta_path.append(_Whole())
     try:
+        sdk = importlib.import_module(package)  # waits for a thread that imports it already
         importlib.import_module(f"{package}._client")
-        return importlib.import_module(package)
+        return sdk
     except (ImportError, AttributeError):  # another SDK than is known here
         for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
             del sys.modules[name]

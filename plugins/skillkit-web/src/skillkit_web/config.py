@@ -25,7 +25,7 @@ class PageConfig(BaseModel):
     names: tuple[str, ...] = Field((), description="Names beside localhost by which browsers may call this server.")
     patience: float = Field(10.0, ge=0, description="Seconds that a question waits after the last tab was closed.")
     idle: float = Field(600.0, ge=0, description="Seconds that a session without tabs stays open while nothing runs.")
-    max_clients: int = Field(32, ge=1, description="The most tabs at once.")
+    max_clients: int = Field(32, ge=1, description="The most tabs at once, and as many of those who look on.")
     upload: int = Field(10 * 1024 * 1024, ge=1024, description="The most bytes of a request, images included.")
 
 

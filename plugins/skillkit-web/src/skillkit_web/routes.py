@@ -130,7 +130,7 @@ class _Served:
 
     def __init__(self, places: Places, settings: PageConfig, over: asyncio.Event, read_only: bool) -> None:
         self._places, self._settings, self._over, self._read_only = places, settings, over, read_only
-        self._clients = 0
+        self._clients = {True: 0, False: 0}  # of those who look on, who keep nobody else out, and of the others
         self._parts = {
             part.name: (part.read_bytes(), _TYPES[Path(part.name).suffix])
             for part in files(__package__).joinpath("page").iterdir()
@@ -186,14 +186,17 @@ class _Served:
     async def events(self, request: Request) -> Response:
         """Stream what happens in a session, as server-sent events with the ids of the messages."""
         after = request.query_params.get("after") or request.headers.get("last-event-id")
-        stream = self._stream(request.path_params["session"], after, self._looks(request))
+        shared = bool(request.scope.get(LOOKS))
+        stream = self._stream(request.path_params["session"], after, shared, self._read_only or shared)
         return StreamingResponse(stream, media_type="text/event-stream")
 
-    async def _stream(self, session: str, after: str | None, looks: bool) -> AsyncIterator[str]:
-        if self._clients >= self._settings.max_clients:
-            yield _sent("problem", {"error": f"{self._clients} tabs are open, which is the most", "again": True})
+    async def _stream(self, session: str, after: str | None, shared: bool, looks: bool) -> AsyncIterator[str]:
+        if self._clients[shared] >= self._settings.max_clients:
+            yield _sent(
+                "problem", {"error": f"{self._clients[shared]} tabs are open, which is the most", "again": True}
+            )
             return
-        self._clients += 1
+        self._clients[shared] += 1
         try:
             place = await self._places.place(_name(session))
             yield _sent(
@@ -208,7 +211,7 @@ class _Served:
             gone = isinstance(error, (UnknownName, UsageError))
             yield _sent("problem", {"error": str(error), "again": not gone})
         finally:
-            self._clients -= 1
+            self._clients[shared] -= 1
 
     async def act(self, method: str, request: Request) -> Response:
         """Do what a person asks of a session: say, answer, abort, or any other method of the protocol by its name."""

@@ -202,7 +202,7 @@ export class Inspect {
       const text = (typeof message.content === 'string' ? message.content : message.content.map((block) => block.text ?? '').join(' '));
       rows.push(h('li', { class: `depth-${Math.min(depth.get(entry.id), 5)}`, 'data-current': current.has(entry.id) ? 'yes' : 'no' },
         h('span', { class: 'words' }, brief(text)),
-        h('span', { class: 'row' },
+        h('span', { class: 'row changes' },
           button(words.moveHere, () => this.go('move', ends(entries, entry, current)), { class: 'quiet', title: brief(text) }),
           button(words.forkHere, () => this.go('fork', ends(entries, entry, current)), { class: 'quiet', title: brief(text) }))));
     }
@@ -242,7 +242,7 @@ export class Inspect {
         this.told(error.message, 'error');
       }
     });
-    return h('section', {}, h('h2', {}, words.modelTitle), form);
+    return h('section', { class: 'changes' }, h('h2', {}, words.modelTitle), form);
   }
 }
 
