@@ -91,6 +91,20 @@ def test_a_conversation_is_told_in_one_line_and_goes_on_with_the_new_version(hos
     talking(host, work)
 
 
+def test_a_model_reads_an_active_skill_again_once_it_was_edited(host):
+    async def work(agent, person, model):
+        await agent.chat("please")
+        put(host.config_dir / "skills", "zz-first", body="Be firm.")
+        assert await person.hear() == ("info", "1 skill reloaded: zz-first")
+        await agent.chat("again")
+        first, second, edited, once = [m.text for m in agent.messages if m.role == "tool_result"]
+        assert "Be kind." in first and "active already" in second
+        assert "Be firm." in edited and "active already" in once
+
+    read = Reply(calls=[Call("activate_skill", {"name": "zz-first"})])
+    talking(host, work, turns=[read, read, "done", read, read, "done"])
+
+
 def test_a_folder_of_skills_that_did_not_exist_is_found(host):
     async def work(agent, person, model):
         put(Path(host.environ["HOME"]) / ".agents/skills", "late")

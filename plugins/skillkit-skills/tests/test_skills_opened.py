@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
 import json
+import weakref
 from pathlib import Path
 
 import pytest
@@ -360,3 +362,20 @@ def test_the_instructions_of_an_open_skill_outlive_a_compaction(make_host, tmp_p
 
     summary, skill, request = asyncio.run(main())
     assert "Earlier talk." in summary and "Never say no." in skill and request == "go on"
+
+
+async def test_an_agent_is_gone_once_it_is_closed_whatever_listens_to_it(real):
+    host = real()
+    put(host.config_dir / "skills", "polite")
+
+    async def used():
+        async with AgentRunner(AgentConfig(), host=host) as agent:
+            agent.events.on("turn_start", lambda event: heard.append(agent.running))
+            agent.set_adapter(ScriptedModel([Reply(calls=[Call("activate_skill", {"name": "polite"})]), "ok"]))
+            assert (await agent.chat("be polite")).content == "ok"
+        return weakref.ref(agent)
+
+    heard: list[bool] = []
+    closed = await used()
+    gc.collect()
+    assert heard == [True, True] and closed() is None

@@ -179,8 +179,8 @@ class AgentSkills:
         self.host = host
         self._agent = ref(agent)
         self.from_start = tuple(dict.fromkeys(map(self._address, active)))
-        self.names: dict[str, None] = dict.fromkeys(self.from_start)
-        """Of the active skills, in the order of their activation."""
+        self.names: dict[str, Skill | None] = dict.fromkeys(self.from_start)
+        """Of the active skills, in the order of their activation, with the skill as the model read it in this process."""
         for name in self.from_start:
             self.open(host.skills.get(name))
         self.commands_of: Skill | None = None
@@ -198,6 +198,7 @@ class AgentSkills:
         for message in session.messages if session is not None else ():
             if (name := activated_by(message)) is not None and self.host.skills.has(name):
                 self.open(self.host.skills.get(name))
+                self.names[self._address(name)] = None  # what the model has read may be older
 
     @property
     def offer(self) -> Offer:
@@ -229,7 +230,7 @@ class AgentSkills:
 
     def activate(self, name: str) -> None:
         """Make a skill active for the rest of the session."""
-        self.names[name] = None
+        self.names[name] = self.host.skills.get(name)
         self.changed()
 
     def changed(self) -> None:

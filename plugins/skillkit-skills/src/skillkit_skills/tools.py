@@ -59,7 +59,7 @@ def skill_tools(agent: AgentRunner) -> tuple[Tool, ...]:
 
 
 def _activation_tool(
-    host: Host, active: dict[str, None], parameters: Mapping[str, Any], offered: Sequence[Skill]
+    host: Host, active: dict[str, Skill | None], parameters: Mapping[str, Any], offered: Sequence[Skill]
 ) -> Tool:
     return Tool(
         ACTIVATE,
@@ -74,7 +74,7 @@ def _activation_tool(
 
 
 async def _run_activation(
-    host: Host, active: dict[str, None], offered: frozenset[str], args: Mapping[str, Any], ctx: ToolContext
+    host: Host, active: dict[str, Skill | None], offered: frozenset[str], args: Mapping[str, Any], ctx: ToolContext
 ) -> ToolOutput:
     from .activation import answered, opened
 
@@ -84,7 +84,7 @@ async def _run_activation(
     skill = host.skills.get(name)
     text = args.get("arguments")
     details = {"skill": skill.name, "path": str(skill.path) if skill.path else None}
-    if skill.name in active and not text:
+    if active.get(address_of(host, skill)) == skill and not text:  # one that was reloaded is read again
         return ToolOutput(f"Skill {skill.name} is active already: its instructions are above.", details)
     content = await opened(ctx.agent, skill, text)
     if skill.context == "fork":
@@ -93,7 +93,7 @@ async def _run_activation(
         told = "\n".join(filter(None, (answer.content, ended)))
         return ToolOutput(told, {**details, "forked": True}, is_error=bool(ended))
     for one in (skill, *companions(host, skill)):
-        active[address_of(host, one)] = None
+        active[address_of(host, one)] = one
     skills_of(ctx.agent).changed()
     if any(one.hooks for one in (skill, *companions(host, skill))):
         from .skill_hooks import arm
