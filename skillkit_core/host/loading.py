@@ -47,15 +47,14 @@ class time_limit:
 
     Args:
         seconds: the time of the body; 0: no limit.
-        tell_apart: watch whether a ``KeyboardInterrupt`` is the user's or the body's own, which costs microseconds.
 
     Attributes:
         over: the number of alarms so far; 0 until the time is over.
-        interrupted: a ``KeyboardInterrupt`` is the user's.
+        interrupted: a ``KeyboardInterrupt`` is the user's, and not the body's own.
     """
 
-    def __init__(self, seconds: float, tell_apart: bool = False) -> None:
-        self._seconds, self._tell_apart = seconds, tell_apart
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
         self._previous: dict[int, Any] = {}
         self._armed, self.over, self._spent, self._worked = False, 0, 0.0, 0.0
         self.interrupted = True
@@ -63,7 +62,7 @@ class time_limit:
     def __enter__(self) -> time_limit:
         if self._seconds <= 0 or threading.current_thread() is not threading.main_thread():
             return self
-        if self._tell_apart and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             self._previous[signal.SIGINT] = signal.signal(signal.SIGINT, self._on_interrupt)
             self.interrupted = False
         if hasattr(signal, "setitimer") and signal.getitimer(signal.ITIMER_REAL)[0] == 0:
@@ -182,7 +181,7 @@ def isolated(
 
     ``KeyboardInterrupt`` passes if the user sent it. What the body prints does not mix with the answer of a command.
     """
-    limit = time_limit(seconds, tell_apart=stage == "import")
+    limit = time_limit(seconds)
     try:
         with prints_aside(descriptor=True), limit:
             yield

@@ -39,6 +39,12 @@ LATER = {
         "import threading\n@hookimpl\ndef register_compactors(register): threading.Event().wait()",
         "register_compactors", "hangs",
     ),
+    "interrupts-in-register": (
+        "@hookimpl\ndef register_tools(register): raise KeyboardInterrupt", "register_tools", "KeyboardInterrupt",
+    ),
+    "interrupts-in-configure": (
+        "@hookimpl\ndef host_configure(host, config): raise KeyboardInterrupt", "config", "KeyboardInterrupt",
+    ),
     "wrong-item": (
         "@hookimpl\ndef register_adapters(register): register(Factory('f', 'x:y'))",
         "register_adapters", "register_adapters takes Provider, not Factory",
