@@ -43,11 +43,11 @@ def _settings(agent: AgentRunner) -> ModelSettings:
 
 
 class RunTask(asyncio.Task[None]):
-    """A task of a run. A plugin that runs in it cannot cancel it, because a cancellation would name nobody."""
+    """A task of a run. A plugin in the run cannot cancel its own task or the run's: a cancellation would name nobody."""
 
     def cancel(self, msg: Any = None) -> bool:
-        working = current_parent() if working_task() is self else None
-        if working is not None and not working.run.signal.aborted:
+        working = current_parent()
+        if working is not None and self in (working_task(), working.run.task) and not working.run.signal.aborted:
             plugin = working.run.agent.host.load().acting()
             if plugin is not None:
                 where = f"plugin {plugin!r}"

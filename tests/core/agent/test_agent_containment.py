@@ -374,6 +374,24 @@ def test_a_plugin_that_cancels_its_own_task_fails_alone_and_is_named(kit: Any, h
     kit.run(main())
 
 
+def test_a_tool_of_a_plugin_that_cancels_the_task_of_its_run_fails_alone(kit: Any) -> None:
+    class Plugin:
+        @hookimpl
+        def register_tools(self, register: Any) -> None:
+            register(Tool("look", "looks", self.look))
+
+        async def look(self, args: Any, ctx: Any) -> None:
+            next(task for task in asyncio.all_tasks() if task.get_name() == "skillkit run r1").cancel()
+
+    async def main() -> None:
+        async with kit.agent(Reply(calls=[Call("look", {})]), "done", plugins=[("cancels", Plugin())]) as agent:
+            assert (await agent.chat("go")).content == "done"
+            (result,) = [m for m in agent.messages if getattr(m, "tool_call_id", None)]
+            assert result.text == "plugin 'cancels': it cannot cancel the task of a run; call abort()"
+
+    kit.run(main())
+
+
 def test_a_guard_that_cancels_its_own_task_blocks(kit: Any) -> None:
     async def main() -> None:
         guard = Cancels("before_tool_call", "plain", "guard")
