@@ -72,12 +72,13 @@ def test_a_program_behind_rpc_reads_nothing_but_the_protocol(rude, how):
     assert "printed in session_start" in done.stderr
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("hook", ["session_start", "turn_start", "agent_end"])
-def test_a_plugin_that_raises_keyboard_interrupt_is_named_by_its_line_and_nobody_interrupted(rude, hook):
-    done = rude(f"kbd-{hook}", *ASKED)
+@pytest.mark.parametrize(("what", "raised"), [("kbd", "KeyboardInterrupt"), ("leave", "SystemExit")])
+def test_a_plugin_that_ends_the_command_is_named_by_its_line_and_nobody_interrupted(rude, what, raised, hook):
+    done = rude(f"{what}-{hook}", *ASKED)
     assert done.exit_code == 1 and "Traceback" not in done.stderr
-    assert "rude_plugin.py:" in done.stderr and "a plugin ended the command: it raised KeyboardInterrupt" in done.stderr
+    assert "rude_plugin.py:" in done.stderr and f"a plugin ended the command: it raised {raised}" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["chat", "tui"])

@@ -25,6 +25,8 @@ def rude(hook):
         print(f"printed in {hook}", file=sys.__stdout__, flush=True)
     elif WHAT == "kbd":
         raise KeyboardInterrupt
+    elif WHAT == "leave":
+        raise SystemExit(3)
     elif WHAT == "cancel":
         for task in asyncio.all_tasks():
             task.cancel()

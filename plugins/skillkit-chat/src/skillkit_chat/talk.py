@@ -36,16 +36,15 @@ async def in_words(work: Awaitable[int]) -> int:
     """Do the work of a command; return its exit code.
 
     Raises:
-        SkillKitError: a plugin raised ``KeyboardInterrupt``, and nobody pressed a key.
+        SkillKitError: a plugin raised ``SystemExit``, or ``KeyboardInterrupt`` and nobody pressed a key.
     """
     try:
         return await work
     except Interrupted:
         raise
-    except KeyboardInterrupt as error:
-        raise SkillKitError(
-            "a plugin ended the command: it raised KeyboardInterrupt", where=raised_at(error)
-        ) from error
+    except (KeyboardInterrupt, SystemExit) as error:
+        message = f"a plugin ended the command: it raised {type(error).__name__}"
+        raise SkillKitError(message, where=raised_at(error)) from error
 
 
 async def talk(agent: AgentRunner, options: Options, work: Callable[[], Awaitable[AgentResponse]]) -> Callable[[], int]:
