@@ -25,7 +25,7 @@ from typing import Any
 from anthropic import AsyncAnthropic
 from openai import AsyncOpenAI
 
-from skillkit_core import AgentConfig, AgentRunner, Host, Limits, Tool
+from skillkit_core import AgentConfig, AgentRunner, Host, Limits, Selection, Tool
 
 DELTAS, STEPS, LIVE = 20_000, 100, 300
 PROMPT = "Please do the work."
@@ -124,11 +124,12 @@ SDKS: dict[str, Callable[[str], Side]] = {"openai": OpenAI, "anthropic": Anthrop
 
 
 class SkillKit(Side):
-    """An agent for every turn, on one host with the installed plugins."""
+    """An agent for every turn, on one host with the standard distribution."""
 
     def __init__(self, wire: str, url: str, home: str, session: str | None) -> None:
         key = f"{wire.upper()}_API_KEY"
-        self.host = Host(environ={"SKILLKIT_HOME": home, key: "sk-benchmark"}, cwd=Path(home))
+        chosen = Selection(only_default=True)  # what people install, whatever this environment has besides
+        self.host = Host(environ={"SKILLKIT_HOME": home, key: "sk-benchmark"}, cwd=Path(home), selection=chosen)
         self.wire, self.url, self.session = wire, f"{url}/v1", session
         self.runs = 0
 
