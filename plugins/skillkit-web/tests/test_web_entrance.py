@@ -72,15 +72,19 @@ def test_what_opens_the_server_to_others_is_refused_before_anybody_listens(skill
     with socket.create_server(("127.0.0.1", 0)) as taken:
         busy = skillkit_cli("web", "--port", str(taken.getsockname()[1]))
     nowhere = skillkit_cli("web", "--host", "203.0.113.7", "--insecure-lan")
-    off = skillkit_cli("-P", "no:web", "web")
     (skillkit_home.cwd / "cert.pem").write_text("no certificate\n")
     wrong = skillkit_cli("web", "--certificate", "cert.pem", "--certificate-key", "cert.pem")
 
     assert (wide.exit_code, short.exit_code, put_off.exit_code, busy.exit_code) == (2, 2, 2, 2)
     assert nowhere.exit_code == 2 and "no such address" in nowhere.stderr and "--port" not in nowhere.stderr
     assert wrong.exit_code == 2 and "cert.pem are no certificate" in wrong.stderr and not wrong.stdout
-    assert off.exit_code == 2 and "comes with the plugin 'web', which does not run" in off.stderr
     assert "--insecure-lan" in wide.stderr and "guess" in short.stderr and "another --port" in busy.stderr
+
+
+def test_without_its_plugin_the_command_is_said_to_come_with_it(skillkit_cli):
+    pytest.importorskip("skillkit_plugin_packages", reason="which has the table of what comes with what")
+    off = skillkit_cli("-P", "no:web", "web")
+    assert off.exit_code == 2 and "comes with the plugin 'web', which does not run" in off.stderr
 
 
 def test_a_folder_lets_nobody_in_by_its_configuration_and_tabs_have_a_limit(serve, skillkit_home):
