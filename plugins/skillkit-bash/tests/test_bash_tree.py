@@ -115,7 +115,9 @@ def test_a_timeout_of_an_outer_scope_leaves_as_it_came(runtime, go, gone):
 
 
 def test_the_last_words_of_a_terminated_command_are_heard(runtime, go):
-    result = go(runtime.execute("trap 'echo bye; exit 0' TERM; echo ready; sleep 1000 & wait", timeout=1))
+    result = go(
+        runtime.execute("trap 'trap \"\" TERM; echo bye; exit 0' TERM; echo ready; sleep 1000 & wait", timeout=1)
+    )
     assert result.stdout == "ready\nbye\n" and result.exit_code is None and result.timed_out
 
 
